@@ -1,0 +1,60 @@
+# From a fresh clone:  make run   (the quickstart)   make test   (everything CI runs)
+# Both set up .venv themselves; they need Python 3.11 or newer and make, and nothing else.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+# The real data sets, where a copy lies beside the checkout.
+ifneq ($(wildcard ../shared/data),)
+export POEM_CMA_DATA ?= $(abspath ../shared/data)
+endif
+
+# One thread for BLAS: the matrices are small, and the tests run in several processes.
+export OMP_NUM_THREADS ?= 1
+
+.PHONY: run test lint types doctest tests bench clean help
+
+help:  ## show this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+$(INSTALLED): pyproject.toml
+	@echo "== setting up $(VENV)"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Python 3.11 or newer is needed, $(PYTHON) is older; say make PYTHON=python3.12, for example" >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(PIP) install --editable '.[dev]'
+	@touch $@
+
+run: $(INSTALLED)  ## run the quickstart: POEM-CMA, POEM and TPBCO side by side
+	@echo "== quickstart"
+	@$(BIN)/python examples/quickstart.py
+
+test: lint types doctest tests  ## everything CI runs
+
+lint: $(INSTALLED)  ## style
+	@echo "== lint"
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+types: $(INSTALLED)  ## static types
+	@echo "== types"
+	@$(BIN)/mypy
+
+doctest: $(INSTALLED)  ## the examples in the docstrings
+	@echo "== doctests"
+	@$(BIN)/pytest --quiet --doctest-modules src
+
+tests: $(INSTALLED)  ## the tests
+	@echo "== tests"
+	@$(BIN)/pytest --quiet --numprocesses=2
+
+bench: $(INSTALLED)  ## the measurements on mushrooms and w8a
+	@echo "== benchmarks"
+	@$(BIN)/python benchmarks/paper_numbers.py
+	@$(BIN)/python benchmarks/overhead.py
+
+clean:  ## remove what make made
+	rm -rf $(VENV) results build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

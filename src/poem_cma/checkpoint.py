@@ -1,0 +1,222 @@
+"""Optimisers as files: one line that says what it is, with a checksum, then plain arrays (npz) with a JSON header.
+
+Reading one never runs anything. The arrays are stored as they are, so a file that claims to hold more than its own size
+is refused before it is read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import json
+import os
+import re
+import tempfile
+import zipfile
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from poem_cma import adapters, domains
+from poem_cma._types import Array
+from poem_cma.core import Method, Run, State
+from poem_cma.history import COLUMNS, History
+from poem_cma.methods import by_name
+from poem_cma.search import Anisotropic, anisotropic
+from poem_cma.spectrum import Spectrum
+
+if TYPE_CHECKING:
+    from poem_cma.optimizer import Optimizer
+
+__all__ = ["load", "save"]
+
+VERSION = 1
+
+_FIRST_LINE = re.compile(rb"poem-cma optimizer, format (\d{1,9}), sha256 ([0-9a-f]{64})\n")
+_CUSTOM = "custom"
+
+
+def save(opt: Optimizer, path: str | os.PathLike[str]) -> None:
+    """Write an optimiser next to its final place, then move it there: a crash leaves the old file or the new one."""
+    arrays, header = _pack(opt)
+    arrays["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+    body = io.BytesIO()
+    np.savez(body, allow_pickle=False, **arrays)
+    digest = hashlib.sha256(body.getbuffer()).hexdigest()
+    path = os.fspath(path)
+    handle, part = tempfile.mkstemp(prefix=".poem-cma-", dir=os.path.dirname(path) or ".")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(f"poem-cma optimizer, format {VERSION}, sha256 {digest}\n".encode())
+            file.write(body.getbuffer())
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(part)
+        raise
+
+
+def load(
+    cls: type[Optimizer], path: str | os.PathLike[str], *, method: Method | None = None, domain: Any = None
+) -> Optimizer:
+    """Read an optimiser, or raise one ValueError that says why the file cannot be used."""
+    path = os.fspath(path)
+    with open(path, "rb") as file:
+        content = file.read()
+    try:
+        arrays = _read(content)
+        header = json.loads(arrays.pop("header").tobytes().decode())
+        return _unpack(cls, arrays, header, method, domain)
+    except _NeededError as needed:
+        raise ValueError(f"{path}: {needed}") from None
+    except Exception as error:  # whatever a file made by somebody else may lead to
+        raise ValueError(f"{path} is not a usable poem-cma optimizer file: {error or type(error).__name__}") from error
+
+
+def _read(content: bytes) -> dict[str, Array]:
+    """The arrays of an undamaged file of the right kind."""
+    first = _FIRST_LINE.match(content)
+    if first is None:
+        raise ValueError("it was written by something else")
+    version, digest = int(first[1]), first[2].decode()
+    if version != VERSION:
+        raise ValueError(f"it has format version {version}, this library reads version {VERSION}")
+    body = content[first.end() :]
+    if hashlib.sha256(body).hexdigest() != digest:
+        raise ValueError("it is damaged: its checksum is wrong")
+    with zipfile.ZipFile(io.BytesIO(body)) as archive:
+        entries = archive.infolist()
+        if any(e.compress_type != zipfile.ZIP_STORED for e in entries) or sum(e.file_size for e in entries) > len(body):
+            raise ValueError("it claims to hold more than its size")
+    with np.load(io.BytesIO(body), allow_pickle=False) as file:
+        return {name: file[name] for name in file.files}
+
+
+class _NeededError(Exception):
+    """The file is fine, but something that files cannot hold must be passed."""
+
+
+def _pack(opt: Optimizer) -> tuple[dict[str, Array], dict[str, Any]]:
+    s = opt._state
+    arrays: dict[str, Array] = {"x0": s.run.x0}
+    scalars: dict[str, Any] = {}
+    for name, value in s._asdict().items():
+        if name in ("run", "search"):
+            continue
+        if isinstance(value, np.ndarray):
+            arrays["state_" + name] = value
+        else:
+            scalars[name] = value
+    spectrum: dict[str, Any] | None = None
+    if isinstance(s.search, Anisotropic):
+        spectrum = {k: v for k, v in vars(s.search.spectrum).items() if not isinstance(v, np.ndarray)}
+        arrays["eigenvalues"], arrays["vectors"] = s.search.spectrum.eigenvalues, s.search.spectrum.vectors
+    told = [i for i, F in enumerate(opt._values) if F is not None]
+    calls = opt.method.difference.calls
+    arrays["told"] = np.array(told, dtype=np.int64)
+    arrays["values"] = np.array([opt._values[i] for i in told], dtype=float).reshape(len(told), calls)
+    h = opt.history
+    arrays["history"] = np.array(h.rows, dtype=float).reshape(-1, len(COLUMNS))
+    if isinstance(opt.scale, np.ndarray):
+        arrays["scale"] = opt.scale
+    header = {
+        "method": {"name": opt.method.name, "settings": opt.method.settings} if _standard(opt.method) else _CUSTOM,
+        "domain": _pack_domain(opt.domain, arrays),
+        "scale": opt.scale if isinstance(opt.scale, float) else None,
+        "seed": opt.seed,
+        "run": {k: v for k, v in s.run._asdict().items() if k not in ("x0", "domain")},
+        "state": scalars,
+        "spectrum": spectrum,
+        "flight": {"nfev": opt._nfev, "promised": opt._promised, "bases": sorted(opt._bases)},
+        "failures": opt.failures,
+        "barren": opt._barren,
+        "history": {"stride": h.stride, "seen": h.seen, "last": h.last},
+    }
+    return arrays, header
+
+
+def _unpack(
+    cls: type[Optimizer], arrays: dict[str, Array], header: dict[str, Any], method: Method | None, domain: Any
+) -> Optimizer:
+    opt = cls.__new__(cls)
+    packed = header["method"]
+    if method is None and packed == _CUSTOM:
+        raise _NeededError("it was saved with a method of your own making; pass it as method=")
+    opt.method = method if method is not None else by_name(packed["name"], **packed["settings"])
+    x0 = arrays["x0"]
+    if domain is None:
+        domain = _unpack_domain(header["domain"], arrays)
+    opt.domain = adapters.as_domain(domain, len(x0))
+    opt.scale = arrays["scale"] if "scale" in arrays else header["scale"]
+    opt.seed = header["seed"]
+    search_domain = opt.domain if opt.scale is None else adapters.scaled(opt.domain, opt.scale)
+    run = Run(x0=x0, domain=search_domain, **header["run"])
+    search = opt.method.search(len(x0), search_domain)
+    if header["spectrum"] is not None:
+        spectrum = Spectrum(eigenvalues=arrays["eigenvalues"], vectors=arrays["vectors"], **header["spectrum"])
+        learning = opt.method.learning
+        if learning is None or spectrum.vectors.shape != (len(x0), *spectrum.eigenvalues.shape):
+            raise ValueError("its spectrum does not fit the rest")
+        search = anisotropic(spectrum, search_domain.tangent, learning.whitening)
+    state_arrays = {k.removeprefix("state_"): v for k, v in arrays.items() if k.startswith("state_")}
+    if any(v.shape != x0.shape or not np.isfinite(v).all() for v in state_arrays.values()):
+        raise ValueError("its vectors do not fit together")
+    fields: dict[str, Any] = {**header["state"], **state_arrays}
+    opt._state = State(run=run, search=search, **fields)
+    opt.failures = header["failures"]
+    opt._barren = header["barren"]
+    opt.history = History()
+    opt.history.stride, opt.history.seen = header["history"]["stride"], header["history"]["seen"]
+    last = header["history"]["last"]
+    opt.history.last = None if last is None else tuple(last)
+    opt.history.rows = [(int(row[0]), *row[1:]) for row in arrays["history"].tolist()]
+    opt._start()
+    for i, F in zip(arrays["told"].tolist(), arrays["values"], strict=True):
+        opt._values[i] = F.tolist()
+    flight = header["flight"]
+    opt._nfev, opt._promised = flight["nfev"], flight["promised"]
+    opt._again, opt._bases = list(flight["bases"]), set(flight["bases"])
+    opt._waiting = len(opt._values) - len(arrays["told"]) + len(opt._bases)
+    return opt
+
+
+def _standard(method: Method) -> bool:
+    """Whether the method is what its name and settings make of it."""
+    try:
+        return by_name(method.name, **method.settings) == method
+    except (TypeError, ValueError):
+        return False
+
+
+_BUILT_IN = {
+    "Ball": (domains.Ball, ("radius", "center")),
+    "Box": (domains.Box, ("lower", "upper")),
+    "Simplex": (domains.Simplex, ("total",)),
+    "L1Ball": (domains.L1Ball, ("radius",)),
+}
+
+
+def _pack_domain(domain: Any, arrays: dict[str, Array]) -> Any:
+    """A built-in domain by name and arguments, which go where arrays go; a user's own by a mark."""
+    if type(domain) is domains.Whole:
+        return None
+    name = type(domain).__name__
+    if name not in _BUILT_IN or type(domain) is not _BUILT_IN[name][0]:
+        return _CUSTOM
+    for argument in _BUILT_IN[name][1]:
+        arrays["domain_" + argument] = np.asarray(getattr(domain, argument), dtype=float)
+    return {"name": name, "inside": bool(domain.inside)}
+
+
+def _unpack_domain(packed: Any, arrays: dict[str, Array]) -> Any:
+    if packed is None:
+        return None
+    if packed == _CUSTOM:
+        raise _NeededError("it was saved with a domain of your own making; pass it as domain=")
+    make, names = _BUILT_IN[packed["name"]]
+    arguments = {n: arrays["domain_" + n] for n in names}
+    plain = {n: float(a) if a.ndim == 0 else a for n, a in arguments.items()}
+    return make(**plain, inside=packed["inside"])

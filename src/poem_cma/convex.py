@@ -1,0 +1,171 @@
+"""What every convex set can do, and the checks of their arguments.
+
+Queries stray up to some `reach` from an iterate; `shrunk(reach)` holds the iterates whose queries stay inside.
+A set without interior (a simplex, a box with fixed coordinates) is a set of its affine hull: `tangent` and
+`hull_dimension` describe the directions that do not leave it.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from poem_cma._types import Array
+
+__all__ = ["LEAST_WEIGHT", "ConvexSet", "number", "positive", "short", "vector", "weights"]
+
+LEAST_WEIGHT = 1e-200  # beside 1, as good as 0 and safe to divide by
+
+_SLACK = 1e-12  # a set may be shrunk down to one point, whatever rounding makes of that
+
+
+class ConvexSet(ABC):
+    """What the library asks of a set. Immutable; a subclass writes the underscored methods."""
+
+    inside: bool = False
+    dimension: int | None = None  # None: fits any
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a {type(self).__name__} cannot change: make a new one")
+
+    def __repr__(self) -> str:
+        told = {k: v for k, v in vars(self).items() if v is not getattr(type(self), k, ...)}
+        return f"{type(self).__name__}({', '.join(f'{k}={short(v)}' for k, v in told.items())})"
+
+    def for_dimension(self, d: int) -> Self:
+        """The same set in R^d."""
+        return self._bound(d, "x0")
+
+    @property
+    @abstractmethod
+    def diameter(self) -> float:
+        """The largest distance of two points of the set."""
+
+    def project(self, x: Array, weight: Array | None = None) -> Array:
+        """The point y of the set that minimises sum_i weight_i (y_i - x_i)^2; x is 1-D and finite."""
+        x = np.asarray(x)
+        if x.ndim != 1 or self.dimension not in (None, x.size):
+            raise ValueError(f"{self!r} needs a 1-D array of its dimension, got shape {x.shape}")
+        if weight is not None:
+            weight = weights(weight, x.size)
+        if x.dtype == np.float64:
+            return self.nearest(x, weight)
+        wide = x.astype(np.float64)
+        y = self.nearest(wide, weight)
+        if x.dtype.kind != "f":
+            return y
+        return x if y is wide else y.astype(x.dtype)
+
+    def contains(self, x: ArrayLike, tol: float | None = None) -> bool:
+        """Whether x is in the set, up to `tol` times its size (by default some thousand roundings)."""
+        x = np.asarray(x)
+        if tol is None:
+            tol = float(np.finfo(x.dtype if x.dtype.kind == "f" else np.float64).eps) ** 0.75
+        x = x.astype(np.float64)
+        return bool(np.isfinite(x).all() and (np.abs(x - self.project(x)) <= tol * self._size(x)).all())
+
+    @property
+    def inradius(self) -> float:
+        """The largest number to which `shrunk` still answers."""
+        return self._fits(1.0)
+
+    def shrunk(self, reach: float | Array) -> ConvexSet:
+        """Points that stay in the set when moved along its hull by any h with sum_i (h_i / reach_i)^2 <= 1.
+
+        Not always all of them: the answer is of the same kind. It may be thinner: take directions from here.
+        """
+        reach = vector("reach", reach)
+        if not np.all((reach >= 0.0) & (reach < np.inf)):
+            raise ValueError(f"reach must be finite and not negative, got {short(reach)}")
+        if not np.any(reach):
+            return self
+        whole = self if isinstance(reach, float) else self._bound(reach.size, "reach")
+        if whole._fits(reach) < 1.0 - _SLACK:
+            raise ValueError(f"nothing is left of {self!r} after shrinking it by {short(reach)}")
+        return whole._shrunk(reach)
+
+    def hull_dimension(self, d: int) -> int:
+        """Dimension of the affine hull in R^d."""
+        return d
+
+    def tangent(self, V: Array, scale: float | Array = 1.0) -> Array:
+        """Orthogonal projection of V (..., d) on the directions of the affine hull of {x / scale}."""
+        return V
+
+    @abstractmethod
+    def nearest(self, x: Array, weight: Array | None = None) -> Array:
+        """`project` without its checks: x is a float64 vector, and the largest weight is 1."""
+
+    @abstractmethod
+    def _fits(self, reach: float | Array) -> float:
+        """The largest t for which shrunk(t * reach) is not empty."""
+
+    @abstractmethod
+    def _shrunk(self, reach: float | Array) -> ConvexSet:
+        """`shrunk` by something positive that fits."""
+
+    def _size(self, x: Array) -> float | Array:
+        return float(np.abs(x).max(initial=0.0))
+
+    def _bound(self, d: int, owner: str) -> Self:
+        if self.dimension not in (None, d):
+            raise ValueError(f"domain has dimension {self.dimension}, {owner} has {d}")
+        return self if self.dimension == d else self._with(dimension=d)
+
+    def _with(self, **changes: object) -> Self:
+        other = object.__new__(type(self))
+        vars(other).update(vars(self) | changes)
+        return other
+
+    def _known(self, wanted: str) -> int:
+        if self.dimension is None:
+            raise ValueError(f"{self!r} has no {wanted} without a dimension: call for_dimension(d) first")
+        return self.dimension
+
+
+def number(name: str, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be a number, got {value!r}") from None
+
+
+def positive(name: str, value: Any) -> float:
+    size = number(name, value)
+    if not 0.0 < size < math.inf:
+        raise ValueError(f"{name} must be positive and finite, got {size}")
+    return size
+
+
+def vector(name: str, value: ArrayLike) -> float | Array:
+    """A float, or a 1-D array of our own that nobody can change."""
+    entries = np.array(value, dtype=np.float64)
+    if entries.ndim > 1 or entries.size == 0:
+        raise ValueError(f"{name} must be a number or a 1-D array, got an array of shape {entries.shape}")
+    if np.isnan(entries).any():
+        raise ValueError(f"{name} must not contain NaN")
+    if entries.ndim == 0:
+        return float(entries)
+    entries.flags.writeable = False
+    return entries
+
+
+def weights(weight: ArrayLike, d: int) -> Array:
+    """Checked, with a largest entry of 1."""
+    checked: Array = np.asarray(weight, dtype=np.float64)
+    if checked.shape != (d,) or not ((checked > 0.0) & (checked < np.inf)).all():
+        raise ValueError(f"weight must be an array of {d} positive finite numbers")
+    relative: Array = checked / checked.max()
+    return np.maximum(relative, LEAST_WEIGHT)
+
+
+def short(value: object) -> str:
+    if not isinstance(value, np.ndarray):
+        return repr(value)
+    if (value == value[0]).all():
+        return repr(float(value[0]))
+    return np.array2string(value, threshold=6, edgeitems=2, precision=6, separator=", ")

@@ -1,0 +1,75 @@
+"""What happened, step by step, in bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from poem_cma._types import Array
+from poem_cma.core import State
+
+__all__ = ["COLUMNS", "History"]
+
+COLUMNS = ("nfev", "fun", "step_size", "smoothing", "distance", "gradient_norm", "effective_dimension")
+
+
+class History:
+    """A row for every step, thinned by half whenever there are more than `most` rows.
+
+    The last row is always the last step. Columns are `COLUMNS`: calls so far; the smoothed value of recent probes; the
+    step size eta and smoothing radius mu; |x - x0|; the norm of the gradient estimate; d* (or d).
+    """
+
+    def __init__(self, most: int = 10_000) -> None:
+        self.most = most
+        self.stride = 1  # every stride-th step is kept
+        self.rows: list[tuple[float, ...]] = []
+        self.seen = 0
+        self.last: tuple[float, ...] | None = None  # when the last step is not kept
+
+    def record(self, s: State) -> None:
+        """Add a step."""
+        # For values of F near 1e300 these products may leave the range of floating point, and are then inf or 0.
+        unit = s.unit or 1.0
+        row = (s.nfev, s.value, s.eta / unit, s.mu, s.r, s.g_norm * unit, s.search.dimension)
+        if self.seen % self.stride == 0:
+            self.rows.append(row)
+            self.last = None
+            if len(self.rows) > self.most:
+                self.rows = self.rows[::2]
+                self.stride *= 2
+                self.last = None if self.seen % self.stride == 0 else row
+        else:
+            self.last = row
+        self.seen += 1
+
+    def arrays(self) -> Mapping[str, Array]:
+        """The rows as arrays by name."""
+        rows = self.rows if self.last is None else [*self.rows, self.last]
+        table = np.array(rows, dtype=float).reshape(-1, len(COLUMNS))
+        columns: dict[str, Array] = {name: table[:, j] for j, name in enumerate(COLUMNS)}
+        columns["nfev"] = columns["nfev"].astype(np.int64)
+        return HistoryView(columns)
+
+
+class HistoryView(Mapping[str, Array]):
+    """Arrays by name, with a short representation."""
+
+    def __init__(self, columns: dict[str, Array]) -> None:
+        self._columns = columns
+
+    def __getitem__(self, name: str) -> Array:
+        if name not in self._columns:
+            raise KeyError(f"history has no column {name!r}; it has {', '.join(self._columns)}")
+        return self._columns[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def __repr__(self) -> str:
+        rows = len(self._columns["nfev"])
+        return f"<history: {rows} rows of {', '.join(self._columns)}>"

@@ -1,0 +1,251 @@
+"""The function most users call: a loop around `Optimizer` that evaluates, records, shows and stops."""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from math import inf, sqrt
+from typing import Any, Literal
+
+import numpy as np
+
+from poem_cma.core import Method, Probe
+from poem_cma.optimizer import Optimizer
+from poem_cma.oracle import EvaluationError, Oracle
+from poem_cma.randomness import Stream, Streams, make_seed
+from poem_cma.result import Result, Status
+
+__all__ = ["minimize"]
+
+#: Probes that are evaluated in one call of a function of rows hold at most so many numbers.
+ROWS_AT_ONCE = 2**22
+
+#: `target` is compared with the smoothed value only after so many steps.
+STEPS_BEFORE_TARGET = 20
+
+
+def minimize(
+    fun: Callable[..., Any],
+    x0: Any,
+    *,
+    sample: Callable[[np.random.Generator], Any] | None = None,
+    paired: bool = True,
+    method: str | Method = "auto",
+    domain: Any = None,
+    scale: Any = None,
+    budget: int = 10_000,
+    seed: int | None = None,
+    vectorized: bool | Literal["rows"] = False,
+    batch: int = 1,
+    on_failure: Literal["drop", "raise"] = "drop",
+    callback: Callable[..., Any] | None = None,
+    progress: bool = False,
+    target: float | None = None,
+    time_limit: float | None = None,
+    evaluate: int | None = None,
+) -> Result:
+    """Minimise the mean of a noisy function from its values alone.
+
+    Parameters
+    ----------
+    fun : callable
+        ``fun(x) -> float``, or ``fun(x, xi) -> float`` where `sample` is given.
+    x0 : array_like
+        Where to start. A point outside the domain is projected on it, with a warning.
+    sample : callable, optional
+        ``sample(rng)`` draws xi, whatever it may be, with the `numpy.random.Generator` it is given. The points of one
+        probe share their xi, which takes the noise out of their differences.
+    paired : bool
+        False: every point draws its own xi.
+    method : str or Method
+        "auto" (the best there is), "poem-cma", "poem", "tpbco", "tpge", "rsnso", or one made by a constructor in
+        `poem_cma.methods`.
+    domain : optional
+        A `Ball`, `Box`, `Simplex`, `L1Ball`, `scipy.optimize.Bounds`, or any object with `project(x)` and `diameter`.
+        None is all of R^d. With ``inside=True`` on a domain no point outside it is ever evaluated.
+    scale : float or array, optional
+        The typical size of each variable; the search happens in x / scale.
+    budget : int
+        Oracle calls, everything counted, never exceeded.
+    seed : int, optional
+        Same seed, same run.
+    vectorized : bool or "rows"
+        True: ``fun(X[, xi])`` takes points (m, d) and returns (m,), called once for each distinct xi. "rows": one call
+        for everything that can be asked at once, `xi` holding one entry for each row.
+    batch : int
+        How many independent xi's (and directions) a step uses.
+    on_failure : "drop" or "raise"
+        What to do with a call that raises, or returns no finite number: leave its difference out, or raise an
+        `EvaluationError` that carries the point and the result so far.
+    callback : callable, optional
+        Called after each step as ``callback(intermediate_result=...)`` with a `Result`, or ``callback(x)`` if its
+        parameter has another name. Raising StopIteration ends the run.
+    progress : bool
+        Show calls, value, distance and time left (needs rich: ``pip install "poem-cma[progress]"``).
+    target : float, optional
+        Stop when the smoothed value of recent iterates is below it (by two standard errors).
+    time_limit : float, optional
+        Stop in time for the final evaluation to end within so many seconds.
+    evaluate : int, optional
+        How many fresh calls, part of the budget, measure F at the returned point. By default 2% of the budget, at
+        most 200; 0 leaves `fun` NaN.
+
+    Returns
+    -------
+    Result
+        With the point to use in ``x``. Ctrl-C also ends with the result so far.
+
+    Examples
+    --------
+    >>> import numpy as np, poem_cma as pc
+    >>> def distance(x, xi):  # noisy, with a kink at its minimum
+    ...     return np.abs(x - 1.0).sum() + xi @ x
+    >>> result = pc.minimize(distance, np.zeros(3), sample=lambda rng: rng.normal(size=3), method="poem", seed=0)
+    >>> bool(np.abs(result.x - 1.0).max() < 0.1)
+    True
+    """
+    loop = _Loop(callback, target, time_limit)
+    seed = make_seed(seed)
+    final = _check_evaluate(evaluate, budget)
+    oracle = Oracle(fun, sample, Streams(seed), vectorized, on_failure)
+    opt = Optimizer(
+        x0, method=method, domain=domain, scale=scale, budget=budget - final if final else budget,
+        paired=paired, seed=seed, batch=batch,
+    )  # fmt: skip
+    loop.final = final
+    with _progress_bar(opt, budget) if progress else nullcontext() as bar:
+        try:
+            status, message = loop.run(opt, oracle, all_at_once=vectorized == "rows", show=bar)
+            result = opt.result(status, message)
+            if final and result.status != Status.FAILURES:
+                _measure(result, oracle, final)
+        except KeyboardInterrupt:
+            result = opt.result(Status.INTERRUPTED, "interrupted; this is the result so far")
+        except EvaluationError as error:
+            error.result = opt.result(Status.FAILURES, str(error))
+            raise
+    if result.status == Status.BUDGET:
+        result.message = f"the budget of {budget} calls is spent"
+    if oracle.first_failure is not None:
+        result.message += f" ({result.failures} calls failed; the first: {oracle.first_failure})"
+    return result
+
+
+class _Loop:
+    """Ask, evaluate, tell, until there is a reason to stop."""
+
+    def __init__(self, callback: Any, target: float | None, time_limit: float | None) -> None:
+        if target is not None and not -inf < target < inf:
+            raise ValueError(f"target must be a finite number, not {target!r}")
+        if time_limit is not None and not time_limit > 0.0:
+            raise ValueError(f"time_limit must be a positive number of seconds, not {time_limit!r}")
+        self.callback = _scipy_style(callback) if callback is not None else None
+        self.target = target
+        self.time_limit = time_limit
+        self.started = time.monotonic()
+        self.final = 0
+
+    def run(self, opt: Optimizer, oracle: Oracle, all_at_once: bool, show: Any) -> tuple[int | None, str]:
+        """The status and message of a stop that was asked for; (None, "") at the end of the budget."""
+        watched = any(w is not None for w in (self.callback, self.target, self.time_limit, show))
+        nit = 0
+        while (probe := opt.ask()) is not None:
+            if all_at_once:
+                _tell_together(opt, oracle, probe)
+            else:
+                opt.tell(probe, oracle(probe.points, probe.samples))
+            if watched:
+                if self._late(opt.nfev):
+                    return Status.TIME, f"the time limit of {self.time_limit:g} s is reached"
+                if opt.nit > nit:
+                    nit = opt.nit
+                    if show is not None:
+                        show()
+                    if self._on_target(opt):
+                        return Status.TARGET, f"the smoothed value is below the target of {self.target:g}"
+                    if self.callback is not None and self.callback(opt):
+                        return Status.CALLBACK, "the callback stopped the run"
+        return None, ""
+
+    def _late(self, nfev: int) -> bool:
+        """Whether the final evaluation, at the pace so far, would end after the time limit."""
+        if self.time_limit is None:
+            return False
+        elapsed = time.monotonic() - self.started
+        return elapsed * (1.0 + self.final / nfev) >= self.time_limit
+
+    def _on_target(self, opt: Optimizer) -> bool:
+        if self.target is None or opt.nit < STEPS_BEFORE_TARGET:
+            return False
+        value, stderr = opt.value
+        return value + 2.0 * stderr <= self.target
+
+
+def _tell_together(opt: Optimizer, oracle: Oracle, probe: Probe) -> None:
+    """Evaluate everything that can be asked now in one call of a function of rows."""
+    probes = [probe]
+    numbers = probe.points.size
+    while numbers < ROWS_AT_ONCE and (more := opt.ask()) is not None:
+        probes.append(more)
+        numbers += more.points.size
+    values = oracle(np.concatenate([p.points for p in probes]), np.concatenate([p.samples for p in probes]))
+    for p in probes:
+        opt.tell(p, values[: len(p.points)])
+        values = values[len(p.points) :]
+
+
+def _scipy_style(callback: Callable[..., Any]) -> Callable[[Optimizer], bool]:
+    """As SciPy does: a parameter named intermediate_result gets the result, any other gets the point."""
+    try:
+        wants_result = "intermediate_result" in inspect.signature(callback).parameters
+    except (TypeError, ValueError):
+        wants_result = False
+
+    def call(opt: Optimizer) -> bool:
+        intermediate = opt.result(Status.RUNNING, "the run goes on")
+        intermediate.fun, intermediate.fun_stderr = opt.value
+        try:
+            if wants_result:
+                callback(intermediate_result=intermediate)
+            else:
+                callback(intermediate.x)
+        except StopIteration:
+            return True
+        return False
+
+    return call
+
+
+def _measure(result: Result, oracle: Oracle, final: int) -> None:
+    """The mean of F at the returned point over fresh samples, one call each."""
+    values = np.empty(final)
+    rows = max(1, ROWS_AT_ONCE // len(result.x))
+    for n in range(0, final, rows):
+        numbers = np.arange(n, min(n + rows, final))
+        values[numbers] = oracle(np.tile(result.x, (len(numbers), 1)), numbers, Stream.EVALUATION)
+    result.nfev += final
+    finite = values[np.isfinite(values)]
+    result.failures += final - len(finite)
+    if len(finite):
+        result.fun = float(finite.mean())
+    if len(finite) > 1:
+        size = float(abs(finite - result.fun).max()) or 1.0  # squares of 1e300 would overflow
+        result.fun_stderr = size * float(np.std((finite - result.fun) / size, ddof=1)) / sqrt(len(finite))
+
+
+def _check_evaluate(evaluate: int | None, budget: Any) -> int:
+    if evaluate is None:
+        return min(200, int(budget) // 50) if isinstance(budget, int | float | np.integer) else 0
+    if isinstance(evaluate, bool) or not isinstance(evaluate, int | np.integer) or evaluate < 0:
+        raise ValueError(f"evaluate must be a whole number of calls, 0 or more, not {evaluate!r}")
+    if evaluate >= budget:
+        raise ValueError(f"evaluate={evaluate} calls for measuring the result leave nothing of the budget of {budget}")
+    return int(evaluate)
+
+
+def _progress_bar(opt: Optimizer, budget: int) -> Any:
+    from poem_cma.progress import Bar
+
+    return Bar(opt, budget)

@@ -1,0 +1,311 @@
+"""Ask and tell: the run as an object that remembers what is in flight, and can be saved and loaded."""
+
+from __future__ import annotations
+
+import os
+from math import inf, isfinite, nan
+from typing import Any
+
+import numpy as np
+
+from poem_cma import checkpoint, core
+from poem_cma._types import Array
+from poem_cma.adapters import as_domain, scaled
+from poem_cma.core import Method, Probe
+from poem_cma.history import History
+from poem_cma.methods import by_name
+from poem_cma.randomness import Streams, make_seed
+from poem_cma.result import Result, Status
+from poem_cma.search import Anisotropic, Directions
+from poem_cma.setup import check_x0, inside_domain, make_run
+
+__all__ = ["Optimizer"]
+
+#: So many calls in a row without one usable difference end a run.
+BARREN_CALLS = 200
+
+
+class Optimizer:
+    """Minimise by asking for points and telling their values.
+
+    Parameters
+    ----------
+    x0 : array_like
+        Where to start.
+    method : str or Method
+        "auto", "poem-cma", "poem", "tpbco", "tpge", "rsnso", or one made by a constructor in `poem_cma.methods`.
+    domain : optional
+        A `Ball`, `Box`, `Simplex`, `L1Ball`, `scipy.optimize.Bounds`, or any object with `project(x)` and `diameter`.
+    scale : float or array, optional
+        The typical size of each variable; the search happens in x / scale.
+    budget : int, optional
+        How many values may be told; without one the run never ends by itself.
+    paired : bool
+        Whether the points of one probe share their xi.
+    seed : int, optional
+        Two runs with the same seed and the same values are the same run.
+    batch : int
+        How many independent probes a step uses.
+
+    Examples
+    --------
+    >>> import numpy as np, poem_cma as pc
+    >>> opt = pc.Optimizer(np.ones(5), method="poem", budget=2000, seed=1)
+    >>> while (probe := opt.ask()) is not None:
+    ...     opt.tell(probe, [np.abs(x - 0.3).sum() for x in probe.points])
+    >>> bool(np.abs(opt.result().x - 0.3).max() < 0.05)
+    True
+    """
+
+    def __init__(
+        self,
+        x0: Any,
+        *,
+        method: str | Method = "auto",
+        domain: Any = None,
+        scale: Any = None,
+        budget: int | None = None,
+        paired: bool = True,
+        seed: int | None = None,
+        batch: int = 1,
+    ) -> None:
+        x = check_x0(x0)
+        self.method = by_name(method)
+        self.domain = as_domain(domain, len(x))
+        self.scale = _check_scale(scale, len(x))
+        self.seed = make_seed(seed)
+        x = inside_domain(x, self.domain)
+        search_domain = self.domain
+        if self.scale is not None:
+            x, search_domain = x / self.scale, scaled(self.domain, self.scale)
+        run = make_run(self.method, x, search_domain, _check_budget(budget), _check_batch(batch), bool(paired))
+        self._state = core.begin(self.method, run)
+        self.history = History()
+        self.failures = 0
+        self._barren = 0  # calls since the last usable difference
+        self._start()
+
+    def _start(self) -> None:
+        d = len(self._state.run.x0)
+        self._directions = Directions(Streams(self.seed), self.method.difference.rows, d)
+        self._open_stage()
+
+    # The stage under way: which probes are asked, and what has been told of them.
+
+    def _open_stage(self) -> None:
+        s = self._state
+        size = core.stage_size(s)
+        calls = size * self.method.difference.calls
+        self._open = s.nfev + calls <= s.run.budget
+        self._nfev = s.nfev  # calls told so far
+        self._promised = s.nfev + calls  # and with those that may be in flight
+        self._values: list[list[float] | None] = [None] * size if self._open else []
+        self._waiting = len(self._values)  # probes without an answer
+        self._next = 0
+        self._again: list[int] = []  # probes whose base value failed and is asked again, not handed out yet
+        self._bases: set[int] = set()  # the same, all of them
+
+    def ask(self) -> Probe | None:
+        """The next probe, or None when everything asked so far must be told first, or the run is over."""
+        if self._barren >= BARREN_CALLS:
+            return None
+        if self._again:
+            return self._base_probe(self._again.pop(0))
+        while self._next < len(self._values):
+            i = self._next
+            self._next += 1
+            if self._values[i] is None:
+                return self._to_user(core.make_probe(self.method, self._state, i, self._directions))
+        return None
+
+    def _base_probe(self, i: int) -> Probe:
+        probe = core.make_probe(self.method, self._state, i, self._directions)
+        b = self.method.difference.base
+        assert b is not None
+        return self._to_user(Probe(probe.points[b : b + 1], probe.samples[b : b + 1], probe.id + 1))
+
+    def _to_user(self, probe: Probe) -> Probe:
+        if self.scale is None:
+            return probe
+        points = probe.points * self.scale
+        if self.domain.inside:  # rounding in the change of scale must not break the promise
+            points = np.array([self.domain.project(x) for x in points])
+        return probe._replace(points=points)
+
+    def tell(self, probe: Probe, values: Any) -> None:
+        """Tell the values of a probe's points, in order; NaN or infinity means that the call failed."""
+        i, again = (probe.id >> 1) - self._state.asked, bool(probe.id & 1)
+        wanted = 0 <= i < len(self._values)
+        if not wanted or (i in self._bases) != again or (self._values[i] is not None and not again):
+            raise ValueError(f"probe {probe.id} is not waiting for values: it was told already, or is of another run")
+        F = values if type(values) is list else _listed(values)
+        m = 1 if again else self.method.difference.calls
+        if len(F) != m:
+            raise ValueError(f"probe {probe.id} has {m} points, but {len(F)} values were told")
+        self._nfev += len(F)
+        clean = core.all_finite(F)
+        if not clean:
+            self._note_failures(F)
+        if again:
+            F = self._with_base(i, F[0])
+            clean = False
+        self._values[i] = F
+        if clean:
+            self._barren = 0
+        elif self._base_wanted(i, F, again):
+            return
+        self._waiting -= 1
+        if not self._waiting:
+            self._close_stage()
+
+    def _note_failures(self, F: list[float]) -> None:
+        for j, value in enumerate(F):
+            if not isfinite(value):
+                F[j] = nan
+                self.failures += 1
+
+    def _with_base(self, i: int, value: float) -> list[float]:
+        """The values of a probe, its base value told the second time."""
+        F, base = self._values[i], self.method.difference.base
+        assert F is not None
+        assert base is not None
+        self._bases.discard(i)
+        F[base] = value
+        return F
+
+    def _base_wanted(self, i: int, F: list[float], again: bool) -> bool:
+        """Whether the base value failed and is asked again: once, where that can save a difference."""
+        base = self.method.difference.base
+        usable = any(map(isfinite, self.method.difference.differences(F)))
+        self._barren = 0 if usable else self._barren + (1 if again else len(F))
+        if again or base is None or isfinite(F[base]) or not any(map(isfinite, F)) or not self._one_more_call():
+            return False
+        self._again.append(i)
+        self._bases.add(i)
+        return True
+
+    def _one_more_call(self) -> bool:
+        if self._promised + 1 > self._state.run.budget:
+            return False
+        self._promised += 1
+        return True
+
+    def _close_stage(self) -> None:
+        before = self._state
+        values = [F for F in self._values if F is not None]
+        self._state = core.advance(self.method, before, values, self._directions, self._nfev)
+        if self._state.t > before.t:
+            self.history.record(self._state)
+        self._open_stage()
+
+    @property
+    def done(self) -> bool:
+        """Whether the budget is spent, or so many calls in a row have failed that going on is pointless."""
+        return not self._open or self._barren >= BARREN_CALLS
+
+    @property
+    def nfev(self) -> int:
+        """Values told so far."""
+        return self._nfev
+
+    @property
+    def nit(self) -> int:
+        """Steps taken so far."""
+        return self._state.t
+
+    @property
+    def value(self) -> tuple[float, float]:
+        """The smoothed value of recent probes, and its standard error."""
+        s = self._state
+        n = min(max(s.t, 1), 2 * core.VALUE_MEMORY - 1)  # as many independent values an exponential mean is worth
+        return s.value, 1.2533 * s.value_spread / n**0.5  # for normal noise, sd = sqrt(pi/2) mean deviation
+
+    def result(self, status: int | None = None, message: str | None = None) -> Result:
+        """What the run has come to."""
+        s = self._state
+        if status is None:
+            status, message = self._status()
+        return Result(
+            x=self._point(core.output(s)),
+            x_last=self._point(s.x),
+            x_average=self._point(s.average),
+            fun=nan,
+            fun_stderr=nan,
+            nfev=self._nfev,
+            nit=s.t,
+            success=status in Status.SUCCESSES,
+            status=status,
+            message=message or "",
+            failures=self.failures,
+            history=self.history.arrays(),
+            method=repr(self.method),
+            seed=self.seed,
+            spectrum=s.search.spectrum if isinstance(s.search, Anisotropic) else None,
+        )
+
+    def _status(self) -> tuple[int, str]:
+        if self.failures and self.failures == self._nfev:
+            return Status.FAILURES, f"all {self._nfev} calls failed"
+        if self._barren >= BARREN_CALLS:
+            return (
+                Status.FAILURES,
+                f"stopped: failures left no usable difference in the last {self._barren} calls",
+            )
+        if self.done:
+            return Status.BUDGET, f"the budget of {self._state.run.budget} calls is spent"
+        return Status.RUNNING, "the run is not over"
+
+    def _point(self, x: Array) -> Array:
+        # An average lies in the domain but for rounding; a copy, so that nobody can change the run.
+        x = x if self.scale is None else x * self.scale
+        return np.array(self.domain.project(x))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the whole run to a file: arrays and a JSON header, replaced in one go."""
+        checkpoint.save(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, method: Method | None = None, domain: Any = None) -> Optimizer:
+        """Go on from a saved run, bit for bit; probes that were asked but not told are asked again.
+
+        A method or a domain of your own making cannot be read from a file: pass it again.
+        """
+        return checkpoint.load(cls, path, method=method, domain=domain)
+
+
+def _listed(values: Any) -> list[float]:
+    F = np.asarray(values, dtype=float)
+    if F.ndim != 1:
+        raise ValueError(f"the values of a probe must be one number for each point, not an array of shape {F.shape}")
+    return F.tolist()  # type: ignore[no-any-return]
+
+
+def _check_budget(budget: Any) -> float:
+    if budget is None:
+        return inf
+    if isinstance(budget, float) and not budget.is_integer():
+        raise ValueError(f"budget must be a whole number of calls, but is {budget}")
+    try:
+        calls = int(budget)
+    except (TypeError, ValueError, OverflowError):
+        raise TypeError(f"budget must be a whole number of calls, not {budget!r}") from None
+    if calls < 1:
+        raise ValueError(f"budget must be positive, but is {calls}")
+    return calls
+
+
+def _check_batch(batch: Any) -> int:
+    if isinstance(batch, bool) or not isinstance(batch, int | np.integer) or batch < 1:
+        raise ValueError(f"batch must be a whole number from 1 up, not {batch!r}")
+    return int(batch)
+
+
+def _check_scale(scale: Any, d: int) -> float | Array | None:
+    if scale is None:
+        return None
+    s = np.asarray(scale, dtype=float)
+    if s.ndim > 1 or (s.ndim == 1 and len(s) != d):
+        raise ValueError(f"scale must be a number or have one entry for each of the {d} variables, not shape {s.shape}")
+    if not (np.isfinite(s).all() and (s > 0).all()):
+        raise ValueError("scale must be positive and finite")
+    return float(s) if s.ndim == 0 else s

@@ -1,0 +1,58 @@
+"""A progress bar for `minimize(progress=True)`, drawn by rich."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from poem_cma.optimizer import Optimizer
+
+__all__ = ["Bar"]
+
+_SECONDS_BETWEEN_UPDATES = 0.1
+
+
+class Bar:
+    """Shows calls, the smoothed value, the distance travelled and the time left, on standard error."""
+
+    def __init__(self, opt: Optimizer, budget: int) -> None:
+        try:
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+        except ImportError:
+            raise ImportError('progress=True needs rich: pip install "poem-cma[progress]"') from None
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("value {task.fields[value]}  distance {task.fields[distance]}"),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+        )
+        self._task = self._bar.add_task(opt.method.name, total=budget, value="-", distance="-")
+        self._opt = opt
+        self._shown = 0.0
+
+    def __enter__(self) -> Bar:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self._show()
+        self._bar.stop()
+
+    def __call__(self) -> None:
+        """After a step; draws now and then."""
+        now = time.monotonic()
+        if now - self._shown >= _SECONDS_BETWEEN_UPDATES:
+            self._shown = now
+            self._show()
+
+    def _show(self) -> None:
+        value, stderr = self._opt.value
+        self._bar.update(
+            self._task,
+            completed=self._opt.nfev,
+            value=f"{value:.4g} ± {stderr:.1g}",
+            distance=f"{self._opt._state.r:.3g}",
+        )

@@ -1,0 +1,125 @@
+"""Before the first call: check what the user gave, and work out the constants of the run."""
+
+from __future__ import annotations
+
+import warnings
+from math import inf, isfinite, nan
+from typing import Any
+
+import numpy as np
+
+from poem_cma import spectrum, theory
+from poem_cma._types import Array
+from poem_cma.core import Method, Run
+
+__all__ = ["calls_per_step", "check_memory", "check_x0", "default_initial_distance", "make_run"]
+
+
+def check_x0(x0: Any) -> Array:
+    """The starting point as a vector of finite numbers."""
+    try:
+        x = np.array(x0, dtype=float)
+    except (TypeError, ValueError):
+        raise TypeError(f"x0 must be a vector of numbers, not {x0!r}") from None
+    x = np.atleast_1d(x)
+    if x.ndim != 1:
+        raise ValueError(f"x0 must be a vector, but has shape {x.shape}; flatten it, and restore the shape in fun")
+    if not x.size:
+        raise ValueError("x0 is empty: there is nothing to optimise")
+    if not np.isfinite(x).all():
+        where = int(np.flatnonzero(~np.isfinite(x))[0])
+        raise ValueError(f"x0 must be finite, but x0[{where}] is {x[where]}")
+    return x
+
+
+def inside_domain(x0: Array, domain: Any) -> Array:
+    """x0 itself, or the nearest point of the domain, with a warning."""
+    nearest: Array = domain.project(x0)
+    if not domain.contains(x0):
+        gap = float(np.sqrt(((x0 - nearest) ** 2).sum()))
+        warnings.warn(
+            f"x0 lies outside the domain; the run starts from its projection, {gap:.3g} away",
+            UserWarning,
+            stacklevel=4,
+        )
+    return nearest
+
+
+def default_initial_distance(x0: Array, diameter: float) -> float:
+    """r_eps: a twentieth of the domain's diameter, or where that says nothing 1e-2 (1 + |x0|)."""
+    return diameter / 20.0 if 0.0 < diameter < inf else 1e-2 * (1.0 + float(np.sqrt(x0 @ x0)))
+
+
+def calls_per_step(method: Method, batch: int) -> int:
+    """Oracle calls of one step."""
+    return batch * method.difference.calls
+
+
+def make_run(method: Method, x0: Array, domain: Any, budget: float, batch: int, paired: bool) -> Run:
+    """The constants of a run, or an error that says what is missing."""
+    if domain.hull_dimension(len(x0)) == 0:
+        raise ValueError("the domain is a single point: there is nothing to optimise")
+    settings = method.settings
+    r_eps = settings.get("initial_distance") or default_initial_distance(x0, domain.diameter)
+    pairs = _pairs(method, len(x0), budget)
+    step = calls_per_step(method, batch)
+    preliminary = pairs * method.difference.calls
+    if budget < preliminary + step:
+        before = f" after {preliminary} preliminary ones" if preliminary else ""
+        raise ValueError(
+            f"budget is {budget} calls, but {method.name} needs at least {preliminary + step}: "
+            f"one step costs {step} calls{before}"
+        )
+    run = Run(
+        x0=x0,
+        domain=domain,
+        budget=budget,
+        batch=batch,
+        paired=paired,
+        initial_distance=r_eps,
+        steps=settings.get("steps") or (budget - preliminary) // step,
+        diameter=settings.get("diameter") or domain.diameter,
+        lipschitz=settings.get("lipschitz") or nan,
+        distance=settings.get("distance") or domain.diameter,
+        pairs=pairs,
+        radius=settings.get("radius") or r_eps,
+    )
+    for need in method.needs:
+        if not isfinite(getattr(run, need)) or getattr(run, need) <= 0.0:
+            raise ValueError(_MISSING[need].format(name=method.name))
+    return run
+
+
+_MISSING = {
+    "lipschitz": "{name} needs the Lipschitz constant of F: poem_cma.methods.{name}(lipschitz=...)",
+    "diameter": "{name} needs the diameter of the domain: give a bounded domain=, "
+    "or poem_cma.methods.{name}(..., diameter=...)",
+    "distance": "{name} needs a bound on the distance from x0 to a minimiser: "
+    "poem_cma.methods.{name}(..., distance=...), or give a bounded domain=",
+    "steps": "{name} fixes its step by the number of steps: give budget=, or poem_cma.methods.{name}(..., steps=...)",
+}
+
+
+def _pairs(method: Method, d: int, budget: float) -> int:
+    """M: as asked for, else floor(d ln d) within an eighth of the budget and within memory."""
+    if method.learning is None:
+        return 0
+    if method.learning.samples is not None:
+        check_memory(d, method.learning.samples)
+        return method.learning.samples
+    most = min(theory.sample_size(d), budget // 8)
+    if spectrum.memory_needed(d, d) > spectrum.MEMORY_LIMIT:  # no d x d matrix fits: stay with a thin one
+        most = min(most, spectrum.MEMORY_LIMIT // spectrum.memory_needed(d, 1))
+    return max(1, int(most))
+
+
+def check_memory(d: int, samples: int) -> None:
+    """Refuse more estimates than memory is meant to hold."""
+    needed, limit = spectrum.memory_needed(d, samples), spectrum.MEMORY_LIMIT
+    if needed > limit:
+        fit = limit // spectrum.memory_needed(d, 1)
+        raise MemoryError(
+            f"{samples} gradient estimates in {d} dimensions need {needed / 2**30:.1f} GiB, more than the "
+            f"{limit / 2**30:.1f} GiB allowed; ask for at most {fit} (samples={fit}), "
+            f"or raise poem_cma.spectrum.MEMORY_LIMIT"
+        )

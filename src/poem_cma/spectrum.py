@@ -1,0 +1,200 @@
+"""Algorithm 2: the second moment of gradient estimates, the spectral filter, d*, kappa, and the whitening."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from poem_cma import theory
+from poem_cma._types import Array
+
+__all__ = ["MEMORY_LIMIT", "Spectrum", "exact_moments", "gradient_moment", "memory_needed", "spectrum_of"]
+
+#: The most memory, in bytes, that the estimates and their decomposition may take. A request beyond it is refused.
+MEMORY_LIMIT = 4 * 2**30
+
+
+@dataclass(frozen=True, eq=False)
+class Spectrum:
+    """The eigenvalues and eigenvectors of a second-moment matrix, kept without forming the matrix.
+
+    The matrix is ``vectors @ diag(eigenvalues) @ vectors.T`` plus, where a ridge was added to fewer estimates than
+    dimensions, `floor` times the identity on the directions that `vectors` leaves out.
+
+    Attributes
+    ----------
+    eigenvalues : array (k,)
+        The eigenvalues kept, the largest first.
+    vectors : array (d, k)
+        Their orthonormal eigenvectors, one a column.
+    effective_dimension : float
+        d* = trace / largest eigenvalue.
+    condition : float
+        kappa = largest / smallest eigenvalue kept.
+    rank : int
+        How many directions are kept.
+    size : int
+        How many gradient estimates it was made of.
+    nfev : int
+        How many oracle calls they took.
+    floor : float
+        The eigenvalue of the directions that are not in `vectors`.
+    """
+
+    eigenvalues: Array
+    vectors: Array
+    effective_dimension: float
+    condition: float
+    rank: int
+    size: int
+    nfev: int
+    floor: float = 0.0
+
+    @property
+    def all_eigenvalues(self) -> Array:
+        """The eigenvalues kept, those of the floor included."""
+        return np.append(self.eigenvalues, np.full(self.rank - len(self.eigenvalues), self.floor))
+
+    def rescaled(self, factor: float) -> Spectrum:
+        """The spectrum of the matrix times a factor; d* and kappa stay as they are."""
+        with np.errstate(over="ignore", under="ignore"):
+            return replace(self, eigenvalues=self.eigenvalues * factor, floor=self.floor * factor)
+
+    def __repr__(self) -> str:
+        return (
+            f"Spectrum(effective_dimension={self.effective_dimension:.4g}, condition={self.condition:.4g}, "
+            f"rank={self.rank}, size={self.size}, nfev={self.nfev})"
+        )
+
+
+def memory_needed(d: int, samples: int) -> int:
+    """Bytes that the decomposition of `samples` estimates in d dimensions takes: two matrices, the thinner kind."""
+    return 2 * 8 * d * min(samples, d)
+
+
+def spectrum_of(
+    estimates: Iterable[Array],
+    d: int,
+    samples: int,
+    *,
+    tol: float = 0.0,
+    ridge: float = 0.0,
+    dimension: int | None = None,
+) -> Spectrum:
+    """The spectrum of (1/M) sum g_i g_i' + ridge I, without the eigenvalues under `tol` times the largest.
+
+    Parameters
+    ----------
+    estimates : iterable of arrays (n, d)
+        Gradient estimates, a block at a time; `samples` rows in all.
+    d, samples : int
+        Their dimension and their number M. Fewer estimates than dimensions are decomposed as they are (thin SVD);
+        a d x d matrix is formed only for M >= d.
+    tol, ridge : float
+        The spectral filter and the multiple of the identity that is added before it.
+    dimension : int, optional
+        The dimension that the ridge fills, when directions are confined to fewer than d.
+
+    Examples
+    --------
+    >>> spectrum_of([np.array([[2.0, 0.0, 0.0], [0.0, 1.0, 0.0]])], d=3, samples=2)
+    Spectrum(effective_dimension=1.25, condition=4, rank=2, size=2, nfev=0)
+    """
+    if samples < d:
+        lam, Q = _from_estimates(estimates, d, samples)
+    else:
+        lam, Q = _from_second_moment(estimates, d, samples)
+    full = d if dimension is None else dimension
+    lam, Q = lam[:full], Q[:, :full]
+    lam = lam + ridge  # Σ̂ ← Σ̂ + ε I
+    floor = ridge if full > len(lam) else 0.0
+    top = max(float(lam[0]) if len(lam) else 0.0, floor)
+    rounding = top * d * np.finfo(float).eps  # an eigenvalue below it is a zero
+    keep = (lam > rounding) & (lam >= tol * top)
+    lam, Q = lam[keep], Q[:, keep]
+    floor = floor if floor >= tol * top else 0.0
+    rank = full if floor > 0.0 else len(lam)
+    spectrum = Spectrum(lam, Q, 0.0, 1.0, rank, samples, 0, floor)
+    every = spectrum.all_eigenvalues
+    return replace(
+        spectrum,
+        effective_dimension=theory.effective_dimension(every),
+        condition=theory.condition_number(every),
+    )
+
+
+def _from_estimates(estimates: Iterable[Array], d: int, samples: int) -> tuple[Array, Array]:
+    """Eigenpairs of (1/M) G'G from the M x d matrix G itself."""
+    from scipy.linalg import svd
+
+    G = np.empty((samples, d))
+    row = 0
+    for block in estimates:
+        G[row : row + len(block)] = block
+        row += len(block)
+    if samples == 0:
+        return np.empty(0), np.empty((d, 0))
+    Q, s, _ = svd(G.T, full_matrices=False, overwrite_a=True, check_finite=False)
+    return s**2 / samples, Q
+
+
+def _from_second_moment(estimates: Iterable[Array], d: int, samples: int) -> tuple[Array, Array]:
+    """Eigenpairs of (1/M) sum g_i g_i', summed up block by block."""
+    from scipy.linalg import eigh
+
+    S = np.zeros((d, d))
+    for block in estimates:
+        S += block.T @ block
+    lam, Q = eigh(S / samples, overwrite_a=True, check_finite=False)
+    return np.maximum(lam[::-1], 0.0), Q[:, ::-1]
+
+
+def exact_moments(eigenvalues: Array, floor: float = 0.0, multiplicity: int = 0) -> tuple[Array, float]:
+    """The second moments of v = u/|u|, u ~ N(0, diag(eigenvalues)), along the eigenvectors.
+
+    m_i = lam_i * Int_0^inf (1 + 2 lam_i s)^-1 Prod_j (1 + 2 lam_j s)^-1/2 ds, of which lam_i / tr is an approximation.
+    `floor` is one further eigenvalue that occurs `multiplicity` times; its moment comes second. All sum to one.
+
+    The integrand is analytic and falls off exponentially at both ends of y = log s, where the trapezoidal rule
+    converges faster than any power of the spacing.
+
+    Examples
+    --------
+    >>> m, _ = exact_moments(np.array([4.0, 2.0, 1.0, 1.0]))
+    >>> m.round(3)
+    array([0.406, 0.265, 0.165, 0.165])
+    """
+    lam = np.append(np.asarray(eigenvalues, dtype=float), floor if multiplicity else [])
+    count = np.append(np.ones(len(eigenvalues)), multiplicity if multiplicity else [])
+    lam = lam / (count @ lam)
+    spacing, lowest, highest = 0.05, -40.0, 80.0 - math.log(lam.min())
+    y = np.arange(lowest, highest, spacing)
+    m = np.zeros_like(lam)
+    for part in np.array_split(y, math.ceil(len(y) * len(lam) / 2**18)):
+        logs = np.log1p(2.0 * np.exp(part)[:, None] * lam)
+        m += np.exp(part - 0.5 * (logs @ count)) @ np.exp(-logs)  # ds = s dy
+    m *= lam * spacing
+    m /= count @ m  # they sum to one; what is removed is the rounding of the sum
+    return (m[:-1], float(m[-1])) if multiplicity else (m, 0.0)
+
+
+def gradient_moment(second_moment: Array) -> Array:
+    """An unbiased estimate of A = E[grad grad'] from the second moment of isotropic two-point estimates.
+
+    Two-point estimates along uniform directions have the second moment d/(d+2) (tr(A) I + 2 A), a floor that hides the
+    rank of A; removing it is unbiased, but with M of the order of d log d far too noisy for more than a mean.
+
+    Examples
+    --------
+    >>> A = np.diag([3.0, 1.0])
+    >>> gradient_moment(2 / 4 * (np.trace(A) * np.eye(2) + 2 * A))
+    array([[3., 0.],
+           [0., 1.]])
+    """
+    d = len(second_moment)
+    floor = np.trace(second_moment) / d
+    moment: Array = 0.5 * ((d + 2) / d * second_moment - floor * np.eye(d))
+    return moment
