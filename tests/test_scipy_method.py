@@ -1,0 +1,64 @@
+"""`scipy.optimize.minimize(method=poem_cma.scipy_method)`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.optimize
+
+import poem_cma as pc
+
+
+def distance(x: np.ndarray) -> float:
+    return float(np.abs(x - 2.0).sum())
+
+
+OPTIONS: dict[str, Any] = {"method": "poem", "seed": 0, "maxfev": 4000}
+
+
+def solve(fun: Any = distance, **settings: Any) -> scipy.optimize.OptimizeResult:
+    options = OPTIONS | settings.pop("options", {})
+    return scipy.optimize.minimize(fun, np.zeros(3), method=pc.scipy_method, options=options, **settings)
+
+
+@pytest.mark.parametrize(
+    "bounds", [[(0, 1), (None, 1.5), (-1, None)], scipy.optimize.Bounds([0, -np.inf, -1], [1, 1.5, np.inf])]
+)
+def test_bounds(bounds: Any) -> None:
+    result = solve(bounds=bounds)
+    assert isinstance(result, scipy.optimize.OptimizeResult)
+    np.testing.assert_allclose(result.x, [1.0, 1.5, 2.0], atol=0.1)
+    assert result.success
+    assert result.nfev == 4000
+    assert result.message == "the budget of 4000 calls is spent"
+    assert "smoothing" in result.history
+
+
+def test_args_and_options_and_callback() -> None:
+    seen = []
+
+    def fun(x: np.ndarray, xi: float, a: float, b: float) -> float:
+        return float(np.abs(x - a).sum() + b * xi * x[0])
+
+    result = solve(
+        fun,
+        args=(1.0, 0.5),
+        options={"sample": lambda rng: rng.normal(), "budget": 600, "maxfev": None},
+        callback=lambda intermediate_result: seen.append(intermediate_result.nit),
+    )
+    assert result.nfev == 600
+    assert seen[-1] == result.nit
+    assert np.abs(result.x - 1.0).max() < 0.6
+
+
+def test_what_cannot_be_honoured_is_not_ignored() -> None:
+    with pytest.raises(ValueError, match="not constraints="):
+        solve(constraints={"type": "eq", "fun": lambda x: x[0]})
+    with pytest.raises(ValueError, match="not both"):
+        solve(bounds=[(0, 1)] * 3, options={"domain": pc.Ball(1.0)})
+    with pytest.warns(RuntimeWarning, match="values only: jac ignored"):
+        solve(jac=lambda x: np.sign(x - 2.0))
+    with pytest.raises(TypeError, match="unexpected keyword argument 'ftol'"):
+        solve(options={"ftol": 1e-3})
