@@ -221,7 +221,7 @@ def test_parts_that_do_not_fit_together_are_refused(tmp_path: pathlib.Path) -> N
         write(bad, npz(**(arrays | {"header": np.frombuffer(json.dumps(other).encode(), dtype=np.uint8)})))
         with pytest.raises(ValueError, match="is not a usable"):
             pc.Optimizer.load(bad)
-    for vector in ("state_x", "state_average", "eigenvalues", "vectors"):
+    for vector in ("state_x", "state_weighted_x", "eigenvalues", "vectors"):
         write(bad, npz(**(arrays | {vector: np.zeros(7)})))
         with pytest.raises(ValueError, match="is not a usable"):
             pc.Optimizer.load(bad)

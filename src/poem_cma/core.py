@@ -81,7 +81,7 @@ class State(NamedTuple):
     unit: float  # zero until a slope is not
     weight: float  # of x_t in the average
     weight_sum: float  # over k < t
-    average: Array  # the weighted mean of x_k, k < t
+    weighted_x: Array  # sum of weight times x_k, k < t
     best_score: float  # of the averages that were overtaken
     best_average: Array
     eta: float  # of the last step
@@ -96,6 +96,11 @@ class State(NamedTuple):
     def score(self) -> float:
         """sum_{k<t} r_bar_k / r_bar_t, which the output maximises over t."""
         return self.weight_sum / self.weight
+
+    @property
+    def average(self) -> Array:
+        """x_bar_t, the weighted mean of x_k, k < t; x_0 before the first step."""
+        return self.weighted_x / self.weight_sum if self.weight_sum > 0.0 else self.run.x0
 
 
 Rule = Callable[[Symbols], float]
@@ -161,7 +166,7 @@ def begin(method: Method, run: Run) -> State:
         search, stage = _isotropic(run), Stage.LEARN
     s = State(
         run, search, stage, t=0, x=x0, r=0.0, r_bar=run.initial_distance, mu=0.0, h=0.0, G=0.0, unit=0.0,
-        weight=1.0, weight_sum=0.0, average=x0, best_score=-1.0, best_average=x0, eta=0.0, g_norm=0.0,
+        weight=1.0, weight_sum=0.0, weighted_x=0.0 * x0, best_score=-1.0, best_average=x0, eta=0.0, g_norm=0.0,
         value=float("nan"), value_spread=0.0, asked=0, samples=0, nfev=0,
     )  # fmt: skip
     return _open(method, s)
@@ -176,7 +181,7 @@ def make_probe(method: Method, s: State, i: int, directions: Directions) -> Prob
     """Probe i of the stage."""
     V = directions(s.search, s.asked + i)  # v_t ~ N(0, Σ̂), normalised
     points = method.difference.points(s.x, s.mu, s.h, V)  # x_t ± μ_t v_t
-    m = len(points)
+    m = method.difference.calls
     samples: IntArray
     if s.run.paired:
         samples = np.empty(m, np.int64)
@@ -194,16 +199,16 @@ def advance(method: Method, s: State, values: Values, directions: Directions, nf
 
 def _step(method: Method, s: State, values: Values, directions: Directions, nfev: int) -> State:
     """Lines 9 to 15 of Algorithm 1, and lines 6 and 8 of the next iteration."""
-    difference, search, run, t, x, r_bar = method.difference, s.search, s.run, s.t, s.x, s.r_bar
-    asked, samples = _counted(s, values)
-    delta = _joined([difference.differences(F) for F in values])  # ΔF_t
-    V = _stacked([difference.along(directions(search, s.asked + i)) for i in range(len(values))])
+    run, search, t, x, r_bar = s.run, s.search, s.t, s.x, s.r_bar
+    delta, V = _differences(method.difference, s, values, directions)  # ΔF_t
+    n = len(values)
+    asked, samples = s.asked + n, s.samples + (n if run.paired else n * method.difference.calls)
     if not all_finite(delta):
         kept = [j for j, change in enumerate(delta) if isfinite(change)]
         delta, V = [delta[j] for j in kept], V[kept]  # the mean over the others is as unbiased
         if not delta:
             return s._replace(asked=asked, samples=samples, nfev=nfev)  # nothing was learned: the step is skipped
-    unit, slopes = _slopes(s.unit, delta, difference.span(s.mu, s.h))  # ΔF_t / 2μ_t
+    unit, slopes = _slopes(s.unit, delta, method.difference.span(s.mu, s.h))  # ΔF_t / 2μ_t
     g = search.gradient(slopes, V)  # g_t = slope · Σ̃ v_t
     g2 = float(g.dot(g))
     G = (s.G * (s.unit / unit) ** 2 if unit > 0.0 else 0.0) + g2  # G_t = G_{t-1} + ‖g_t‖²
@@ -212,7 +217,7 @@ def _step(method: Method, s: State, values: Values, directions: Directions, nfev
     x_next = run.domain.nearest(x - eta * g)  # x_{t+1} = Π_X(x_t − η_t g_t)
 
     weight_sum = s.weight_sum + s.weight
-    average = s.average + (s.weight / weight_sum) * (x - s.average)  # x̄_{t+1}
+    weighted_x = s.weighted_x + s.weight * x  # x̄_{t+1} = weighted_x / weight_sum
     moved = x_next - run.x0
     r = sqrt(moved.dot(moved))
     r_bar = max(r_bar, r)  # r̄_{t+1} = max{r̄_t, ‖x_{t+1} − x_0‖}
@@ -222,7 +227,7 @@ def _step(method: Method, s: State, values: Values, directions: Directions, nfev
         best_score, best_average = score, s.average
     value, value_spread = _smoothed(s, values)
     return State(
-        run, search, s.stage, t + 1, x_next, r, r_bar, mu, h, G, unit, weight, weight_sum, average,
+        run, search, s.stage, t + 1, x_next, r, r_bar, mu, h, G, unit, weight, weight_sum, weighted_x,
         best_score, best_average, eta, sqrt(g2), value, value_spread, asked, samples, nfev,
     )  # fmt: skip
 
@@ -275,10 +280,10 @@ def _learn(method: Method, s: State, values: Values, directions: Directions, nfe
     )  # fmt: skip
     search = anisotropic(spectrum, run.domain.tangent, learning.whitening) if spectrum.rank else s.search
     value, value_spread = _smoothed(s, values)
-    asked, samples = _counted(s, values)
+    n = len(values)
     return _open(method, s._replace(
         search=search, stage=Stage.STEP, unit=unit, value=value, value_spread=value_spread,
-        asked=asked, samples=samples, nfev=nfev,
+        asked=s.asked + n, samples=s.samples + (n if run.paired else n * method.difference.calls), nfev=nfev,
     ))  # fmt: skip
 
 
@@ -292,17 +297,18 @@ def _isotropic(run: Run) -> Sphere:
     return Sphere(d, run.domain.hull_dimension(d), run.domain.tangent)
 
 
-def _joined(parts: list[list[float]]) -> list[float]:
+def _differences(
+    difference: Difference, s: State, values: Values, directions: Directions
+) -> tuple[list[float], Array]:
+    """All differences of a step, and the directions they were taken along."""
+    if len(values) == 1:
+        return difference.differences(values[0]), difference.along(directions(s.search, s.asked))
+    V = [difference.along(directions(s.search, s.asked + i)) for i in range(len(values))]
+    return _joined([difference.differences(F) for F in values]), np.concatenate(V)
+
+
+def _joined(parts: Sequence[list[float]]) -> list[float]:
     return parts[0] if len(parts) == 1 else [value for part in parts for value in part]
-
-
-def _stacked(parts: list[Array]) -> Array:
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-
-def _counted(s: State, values: Values) -> tuple[int, int]:
-    """How many probes and how many xi's have been used once these values are told."""
-    return s.asked + len(values), s.samples + (len(values) if s.run.paired else sum(map(len, values)))
 
 
 def all_finite(F: list[float]) -> bool:
@@ -313,7 +319,7 @@ def all_finite(F: list[float]) -> bool:
 def _slopes(unit: float, delta: list[float], span: float) -> tuple[float, list[float]]:
     """Slopes, in units of a power of two that is at least `unit` and next to the steepest of them."""
     peak = max(map(abs, delta), default=0.0)
-    if peak > 0.0:
+    if peak > unit * span:
         exponent = frexp(peak)[1] - frexp(span)[1]
         unit = max(unit, 2.0 ** min(max(exponent, -1022), 1023))
     return unit, ([change / unit / span for change in delta] if unit > 0.0 else delta)
@@ -321,7 +327,7 @@ def _slopes(unit: float, delta: list[float], span: float) -> tuple[float, list[f
 
 def _smoothed(s: State, values: Values) -> tuple[float, float]:
     """The running mean of the values of about the last VALUE_MEMORY steps, and their mean distance from it."""
-    F = _joined(list(values))
+    F = values[0] if len(values) == 1 else _joined(values)
     mean = sum(F) / len(F)
     if not isfinite(mean):
         F = [v for v in F if isfinite(v)]

@@ -57,10 +57,11 @@ class Central:
     spread: float = 1.0
 
     def points(self, x: Array, mu: float, h: float, V: Array) -> Array:
-        step = mu * V[0]
         P = np.empty((2, len(x)))
-        np.add(x, step, out=P[0])
-        np.subtract(x, step, out=P[1])
+        plus, minus = P[0], P[1]
+        np.multiply(V[0], mu, minus)
+        np.add(x, minus, plus)
+        np.subtract(x, minus, minus)
         return P
 
     def span(self, mu: float, h: float) -> float:

@@ -26,27 +26,25 @@ class History:
         self.stride = 1  # every stride-th step is kept
         self.rows: list[tuple[float, ...]] = []
         self.seen = 0
-        self.last: tuple[float, ...] | None = None  # when the last step is not kept
+        self.last: tuple[float, ...] | None = None  # the last step, kept or not
 
     def record(self, s: State) -> None:
         """Add a step."""
         # For values of F near 1e300 these products may leave the range of floating point, and are then inf or 0.
         unit = s.unit or 1.0
-        row = (s.nfev, s.value, s.eta / unit, s.mu, s.r, s.g_norm * unit, s.search.dimension)
+        self.last = (s.nfev, s.value, s.eta / unit, s.mu, s.r, s.g_norm * unit, s.search.dimension)
         if self.seen % self.stride == 0:
-            self.rows.append(row)
-            self.last = None
+            self.rows.append(self.last)
             if len(self.rows) > self.most:
                 self.rows = self.rows[::2]
                 self.stride *= 2
-                self.last = None if self.seen % self.stride == 0 else row
-        else:
-            self.last = row
         self.seen += 1
 
     def arrays(self) -> Mapping[str, Array]:
         """The rows as arrays by name."""
-        rows = self.rows if self.last is None else [*self.rows, self.last]
+        rows = self.rows
+        if self.last is not None and (not rows or rows[-1][0] != self.last[0]):
+            rows = [*rows, self.last]
         table = np.array(rows, dtype=float).reshape(-1, len(COLUMNS))
         columns: dict[str, Array] = {name: table[:, j] for j, name in enumerate(COLUMNS)}
         columns["nfev"] = columns["nfev"].astype(np.int64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from math import inf, isfinite, nan
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -88,6 +88,7 @@ class Optimizer:
     def _start(self) -> None:
         d = len(self._state.run.x0)
         self._directions = Directions(Streams(self.seed), self.method.difference.rows, d)
+        self._calls = self.method.difference.calls
         self._open_stage()
 
     # The stage under way: which probes are asked, and what has been told of them.
@@ -95,12 +96,11 @@ class Optimizer:
     def _open_stage(self) -> None:
         s = self._state
         size = core.stage_size(s)
-        calls = size * self.method.difference.calls
-        self._open = s.nfev + calls <= s.run.budget
         self._nfev = s.nfev  # calls told so far
-        self._promised = s.nfev + calls  # and with those that may be in flight
-        self._values: list[list[float] | None] = [None] * size if self._open else []
-        self._waiting = len(self._values)  # probes without an answer
+        self._promised = s.nfev + size * self._calls  # and with those that may be in flight
+        self._open = self._promised <= s.run.budget
+        self._waiting = size if self._open else 0  # probes without an answer
+        self._values: list[list[float] | None] = [None] * self._waiting
         self._next = 0
         self._again: list[int] = []  # probes whose base value failed and is asked again, not handed out yet
         self._bases: set[int] = set()  # the same, all of them
@@ -111,11 +111,11 @@ class Optimizer:
             return None
         if self._again:
             return self._base_probe(self._again.pop(0))
-        while self._next < len(self._values):
-            i = self._next
-            self._next += 1
+        while (i := self._next) < len(self._values):
+            self._next = i + 1
             if self._values[i] is None:
-                return self._to_user(core.make_probe(self.method, self._state, i, self._directions))
+                probe = core.make_probe(self.method, self._state, i, self._directions)
+                return probe if self.scale is None else self._to_user(probe)
         return None
 
     def _base_probe(self, i: int) -> Probe:
@@ -135,47 +135,34 @@ class Optimizer:
     def tell(self, probe: Probe, values: Any) -> None:
         """Tell the values of a probe's points, in order; NaN or infinity means that the call failed."""
         i, again = (probe.id >> 1) - self._state.asked, bool(probe.id & 1)
-        wanted = 0 <= i < len(self._values)
-        if not wanted or (i in self._bases) != again or (self._values[i] is not None and not again):
+        waiting = 0 <= i < len(self._values) and (i in self._bases if again else self._values[i] is None)
+        if not waiting:
             raise ValueError(f"probe {probe.id} is not waiting for values: it was told already, or is of another run")
-        F = values if type(values) is list else _listed(values)
-        m = 1 if again else self.method.difference.calls
-        if len(F) != m:
+        F = values if type(values) is list else _numbers(values)
+        if len(F) != (m := 1 if again else self._calls):
             raise ValueError(f"probe {probe.id} has {m} points, but {len(F)} values were told")
         self._nfev += len(F)
-        clean = core.all_finite(F)
-        if not clean:
-            self._note_failures(F)
-        if again:
-            F = self._with_base(i, F[0])
-            clean = False
-        self._values[i] = F
-        if clean:
+        if core.all_finite(F) and not again:
+            self._values[i] = F
             self._barren = 0
-        elif self._base_wanted(i, F, again):
-            return
+        elif self._failed(i, F, again):
+            return  # the base value is asked again
         self._waiting -= 1
         if not self._waiting:
             self._close_stage()
 
-    def _note_failures(self, F: list[float]) -> None:
-        for j, value in enumerate(F):
-            if not isfinite(value):
-                F[j] = nan
-                self.failures += 1
-
-    def _with_base(self, i: int, value: float) -> list[float]:
-        """The values of a probe, its base value told the second time."""
-        F, base = self._values[i], self.method.difference.base
-        assert F is not None
-        assert base is not None
-        self._bases.discard(i)
-        F[base] = value
-        return F
-
-    def _base_wanted(self, i: int, F: list[float], again: bool) -> bool:
-        """Whether the base value failed and is asked again: once, where that can save a difference."""
+    def _failed(self, i: int, F: list[float], again: bool) -> bool:
+        """Note what failed; whether the base value did and is asked again: once, where that can save a difference."""
+        self.failures += sum(not isfinite(value) for value in F)
+        F = [value if isfinite(value) else nan for value in F]
         base = self.method.difference.base
+        if again:
+            first = self._values[i]
+            assert first is not None
+            assert base is not None
+            F = [*first[:base], F[0], *first[base + 1 :]]
+            self._bases.discard(i)
+        self._values[i] = F
         usable = any(map(isfinite, self.method.difference.differences(F)))
         self._barren = 0 if usable else self._barren + (1 if again else len(F))
         if again or base is None or isfinite(F[base]) or not any(map(isfinite, F)) or not self._one_more_call():
@@ -192,7 +179,7 @@ class Optimizer:
 
     def _close_stage(self) -> None:
         before = self._state
-        values = [F for F in self._values if F is not None]
+        values = cast("list[list[float]]", self._values)  # all are told
         self._state = core.advance(self.method, before, values, self._directions, self._nfev)
         if self._state.t > before.t:
             self.history.record(self._state)
@@ -273,11 +260,11 @@ class Optimizer:
         return checkpoint.load(cls, path, method=method, domain=domain)
 
 
-def _listed(values: Any) -> list[float]:
-    F = np.asarray(values, dtype=float)
-    if F.ndim != 1:
-        raise ValueError(f"the values of a probe must be one number for each point, not an array of shape {F.shape}")
-    return F.tolist()  # type: ignore[no-any-return]
+def _numbers(values: Any) -> list[float]:
+    try:
+        return list(map(float, values))
+    except (TypeError, ValueError):
+        raise ValueError(f"the values of a probe must be one number for each point, not {values!r}") from None
 
 
 def _check_budget(budget: Any) -> float:

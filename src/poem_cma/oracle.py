@@ -80,10 +80,10 @@ class Oracle:
         values: list[float] = []
         number: int | None = None
         xi: tuple[Any, ...] = ()
-        for j, x in enumerate(points):
-            if self._sample is not None and samples[j] != number:
-                number = samples[j]
-                xi = (self._sample(self._streams.at(stream, number)),)
+        for x, n in zip(points, samples, strict=True):
+            if n != number and self._sample is not None:
+                number = n
+                xi = (self._sample(self._streams.at(stream, n)),)
             try:
                 value = fun(x, *xi)
             except Exception as error:

@@ -46,47 +46,31 @@ class Search(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Sphere:
-    """Uniform on the unit sphere of a space of `n` dimensions; `tangent` confines vectors to that space."""
+    """Uniform on the unit sphere of a space of n <= d dimensions; `tangent` confines vectors to that space."""
 
-    d: int
-    n: int
+    width: int  # d
+    dimension: int  # n
     tangent: Callable[[Array], Array]
     reach: float = 1.0
-
-    @property
-    def dimension(self) -> float:
-        return self.n
-
-    @property
-    def width(self) -> int:
-        return self.d
 
     def directions(self, Z: Array) -> Array:
         return _normalised(self.tangent(Z))
 
     def whiten(self, V: Array) -> Array:
-        return self.n * V  # E[v v'] = I/d
+        return self.dimension * V  # E[v v'] = I/d
 
     def gradient(self, slopes: list[float], V: Array) -> Array:
-        return _mean(slopes, V, self.n)
+        return _mean(slopes, V, self.dimension)
 
 
 @dataclass(frozen=True, eq=False)
 class Gaussian:
     """Standard normal directions, not normalised; cut at `reach` where the domain needs a bound."""
 
-    d: int
-    n: int
+    width: int  # d
+    dimension: int
     tangent: Callable[[Array], Array]
     reach: float = np.inf
-
-    @property
-    def dimension(self) -> float:
-        return self.n
-
-    @property
-    def width(self) -> int:
-        return self.d
 
     def directions(self, Z: Array) -> Array:
         U = self.tangent(Z)
@@ -161,18 +145,25 @@ class Directions:
         self.rows = rows
         self.block = max(1, 2**13 // (rows * d))
         self._streams = streams
-        self._held: tuple[Search | None, int, Array] = (None, -1, np.empty(0))  # a block and what it is
+        self._search: Search | None = None  # whose block is held
+        self._at = self._number = -1
+        self._V: Array = np.empty(0)  # the block
+        self._probe: Array = np.empty(0)  # and the probe last asked for, which is asked for again when told
+
 
     def __call__(self, search: Search, number: int) -> Array:
         """The directions (rows, d) of probe `number`."""
+        if number != self._number or search is not self._search:
+            self._find(search, number)
+        return self._probe
+
+    def _find(self, search: Search, number: int) -> None:
         block, row = divmod(number, self.block)
-        held, at, V = self._held
-        if at != block or held is not search:
+        if block != self._at or search is not self._search:
             rng = self._streams.at(Stream.DIRECTIONS, block)
-            V = search.directions(rng.standard_normal((self.block, self.rows, search.width)))
-            self._held = (search, block, V)
-        probe: Array = V[row]
-        return probe
+            self._V = search.directions(rng.standard_normal((self.block, self.rows, search.width)))
+            self._at, self._search = block, search
+        self._number, self._probe = number, self._V[row]
 
 
 def _mean(slopes: list[float], V: Array, factor: float = 1.0) -> Array:

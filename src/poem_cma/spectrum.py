@@ -115,7 +115,7 @@ def spectrum_of(
     rounding = top * d * np.finfo(float).eps  # an eigenvalue below it is a zero
     keep = (lam > rounding) & (lam >= tol * top)
     lam, Q = lam[keep], Q[:, keep]
-    floor = floor if floor >= tol * top else 0.0
+    floor = floor if floor > rounding and floor >= tol * top else 0.0
     rank = full if floor > 0.0 else len(lam)
     spectrum = Spectrum(lam, Q, 0.0, 1.0, rank, samples, 0, floor)
     every = spectrum.all_eigenvalues
@@ -170,7 +170,7 @@ def exact_moments(eigenvalues: Array, floor: float = 0.0, multiplicity: int = 0)
     lam = np.append(np.asarray(eigenvalues, dtype=float), floor if multiplicity else [])
     count = np.append(np.ones(len(eigenvalues)), multiplicity if multiplicity else [])
     lam = lam / (count @ lam)
-    spacing, lowest, highest = 0.05, -40.0, 80.0 - math.log(lam.min())
+    spacing, lowest, highest = 0.05, -40.0, min(80.0 - math.log(lam.min()), 700.0)  # exp(700) is still a number
     y = np.arange(lowest, highest, spacing)
     m = np.zeros_like(lam)
     for part in np.array_split(y, math.ceil(len(y) * len(lam) / 2**18)):
