@@ -203,11 +203,8 @@ def _step(method: Method, s: State, values: Values, directions: Directions, nfev
     delta, V = _differences(method.difference, s, values, directions)  # ΔF_t
     n = len(values)
     asked, samples = s.asked + n, s.samples + (n if run.paired else n * method.difference.calls)
-    if not all_finite(delta):
-        kept = [j for j, change in enumerate(delta) if isfinite(change)]
-        delta, V = [delta[j] for j in kept], V[kept]  # the mean over the others is as unbiased
-        if not delta:
-            return s._replace(asked=asked, samples=samples, nfev=nfev)  # nothing was learned: the step is skipped
+    if not delta:
+        return s._replace(asked=asked, samples=samples, nfev=nfev)  # nothing was learned: the step is skipped
     unit, slopes = _slopes(s.unit, delta, method.difference.span(s.mu, s.h))  # ΔF_t / 2μ_t
     g = search.gradient(slopes, V)  # g_t = slope · Σ̃ v_t
     g2 = float(g.dot(g))
@@ -297,14 +294,17 @@ def _isotropic(run: Run) -> Sphere:
     return Sphere(d, run.domain.hull_dimension(d), run.domain.tangent)
 
 
-def _differences(
-    difference: Difference, s: State, values: Values, directions: Directions
-) -> tuple[list[float], Array]:
-    """All differences of a step, and the directions they were taken along."""
+def _differences(difference: Difference, s: State, values: Values, directions: Directions) -> tuple[list[float], Array]:
+    """The differences of a step that did not fail, and the directions they were taken along."""
     if len(values) == 1:
-        return difference.differences(values[0]), difference.along(directions(s.search, s.asked))
-    V = [difference.along(directions(s.search, s.asked + i)) for i in range(len(values))]
-    return _joined([difference.differences(F) for F in values]), np.concatenate(V)
+        delta, V = difference.differences(values[0]), difference.along(directions(s.search, s.asked))
+    else:
+        delta = _joined([difference.differences(F) for F in values])
+        V = np.concatenate([difference.along(directions(s.search, s.asked + i)) for i in range(len(values))])
+    if not isfinite(sum(delta)):
+        kept = [j for j, change in enumerate(delta) if isfinite(change)]
+        return [delta[j] for j in kept], V[kept]  # the mean over the others is as unbiased
+    return delta, V
 
 
 def _joined(parts: Sequence[list[float]]) -> list[float]:
@@ -318,11 +318,13 @@ def all_finite(F: list[float]) -> bool:
 
 def _slopes(unit: float, delta: list[float], span: float) -> tuple[float, list[float]]:
     """Slopes, in units of a power of two that is at least `unit` and next to the steepest of them."""
-    peak = max(map(abs, delta), default=0.0)
+    peak = abs(delta[0]) if len(delta) == 1 else max(map(abs, delta), default=0.0)
     if peak > unit * span:
         exponent = frexp(peak)[1] - frexp(span)[1]
         unit = max(unit, 2.0 ** min(max(exponent, -1022), 1023))
-    return unit, ([change / unit / span for change in delta] if unit > 0.0 else delta)
+    if unit == 0.0:
+        return unit, delta
+    return unit, [delta[0] / unit / span] if len(delta) == 1 else [change / unit / span for change in delta]
 
 
 def _smoothed(s: State, values: Values) -> tuple[float, float]:

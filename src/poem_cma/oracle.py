@@ -80,7 +80,8 @@ class Oracle:
         values: list[float] = []
         number: int | None = None
         xi: tuple[Any, ...] = ()
-        for x, n in zip(points, samples, strict=True):
+        for j, n in enumerate(samples):
+            x = points[j]
             if n != number and self._sample is not None:
                 number = n
                 xi = (self._sample(self._streams.at(stream, n)),)

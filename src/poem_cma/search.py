@@ -150,7 +150,6 @@ class Directions:
         self._V: Array = np.empty(0)  # the block
         self._probe: Array = np.empty(0)  # and the probe last asked for, which is asked for again when told
 
-
     def __call__(self, search: Search, number: int) -> Array:
         """The directions (rows, d) of probe `number`."""
         if number != self._number or search is not self._search:
