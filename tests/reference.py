@@ -33,17 +33,16 @@ def algorithm_1(
 
     `root` is the matrix with root root' = Sigma that turns standard normal vectors into u ~ N(0, Sigma).
     """
-    d = len(x0)
-    if Sigma is None or root is None:
-        Sigma = root = np.eye(d)
-    d_star = np.trace(Sigma) / np.linalg.eigvalsh(Sigma)[-1]
-    Sigma_tilde = np.trace(Sigma) * np.linalg.pinv(Sigma, rcond=1e-10, hermitian=True)
+    d_star = float(len(x0))
+    if Sigma is not None:
+        d_star = float(np.trace(Sigma) / np.linalg.eigvalsh(Sigma)[-1])
+        Sigma_tilde = np.trace(Sigma) * np.linalg.pinv(Sigma, rcond=1e-10, hermitian=True)
     r_bar, G = r_eps, 0.0
     x = x0
     xs, r_bars = [x0], []
     for t in range(T):
         r_bar = max(r_bar, float(np.linalg.norm(x - x0)))
-        u = root @ normal()
+        u = normal() if root is None else root @ normal()
         v = u / np.linalg.norm(u)
         mu = r_bar * np.sqrt(d_star / (t + 1))
         xi_plus = sample()
@@ -51,7 +50,7 @@ def algorithm_1(
         F_plus = F(x + mu * v, xi_plus)
         F_minus = F(x - mu * v, xi_minus)
         delta = F_plus - F_minus
-        g = 1.0 / (2.0 * mu) * delta * (Sigma_tilde @ v)
+        g = 1.0 / (2.0 * mu) * delta * (d_star * v if Sigma is None else Sigma_tilde @ v)
         G = G + float(np.linalg.norm(g)) ** 2
         eta = r_bar / np.sqrt(G) if G > 0 else 0.0
         x = project(x - eta * g)
@@ -97,36 +96,3 @@ def spectral_filter(Sigma: NDArray[np.float64], tol: float) -> NDArray[np.float6
     lam, Q = np.linalg.eigh(Sigma)
     lam = np.where(lam < tol * lam[-1], 0.0, lam)
     return (Q * lam) @ Q.T
-
-
-def poem_loop(
-    F: Objective, x0: Vector, r_eps: float, T: int, radius: float, rng: np.random.Generator, n: int
-) -> Vector:
-    """POEM on a ball around 0 as one would write it in NumPy by hand: the yardstick for the library's overhead.
-
-    xi is an index below n. The output is kept as a running sum and one copy where the weight ratio falls.
-    """
-    d = len(x0)
-    x = x0.copy()
-    r_bar, G = r_eps, 0.0
-    total, weights = np.zeros(d), 0.0
-    best, best_score = x0.copy(), 0.0
-    for t in range(T):
-        r_new: float = max(r_bar, float(np.linalg.norm(x - x0)))
-        if weights and r_new > r_bar and weights / r_bar > best_score:
-            best, best_score = total / weights, weights / r_bar
-        r_bar = r_new
-        v = rng.standard_normal(d)
-        v /= np.linalg.norm(v)
-        mu = r_bar * np.sqrt(d / (t + 1))
-        i = rng.integers(n)
-        g = d / (2.0 * mu) * (F(x + mu * v, i) - F(x - mu * v, i)) * v
-        G += g @ g
-        total += r_bar * x
-        weights += r_bar
-        if G > 0.0:
-            x = x - r_bar / np.sqrt(G) * g
-        length = np.linalg.norm(x)
-        if length > radius:
-            x = x * (radius / length)
-    return total / weights if weights / r_bar > best_score else best

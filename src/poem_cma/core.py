@@ -147,14 +147,18 @@ class Probe(NamedTuple):
     ----------
     points : array (m, d)
     samples : array (m,) of int
-        Names of the xi's: equal numbers mean the same xi.
+        Names of the xi's: equal numbers mean the same xi. `numbers` is the same as a list.
     id : int
         Tells probes apart.
     """
 
     points: Array
-    samples: IntArray
+    numbers: list[int]
     id: int
+
+    @property
+    def samples(self) -> IntArray:
+        return np.array(self.numbers)
 
 
 def begin(method: Method, run: Run) -> State:
@@ -182,13 +186,9 @@ def make_probe(method: Method, s: State, i: int, directions: Directions) -> Prob
     V = directions(s.search, s.asked + i)  # v_t ~ N(0, Σ̂), normalised
     points = method.difference.points(s.x, s.mu, s.h, V)  # x_t ± μ_t v_t
     m = method.difference.calls
-    samples: IntArray
-    if s.run.paired:
-        samples = np.empty(m, np.int64)
-        samples.fill(s.samples + i)
-    else:
-        samples = np.arange(s.samples + i * m, s.samples + (i + 1) * m)
-    return Probe(points, samples, 2 * (s.asked + i))
+    first = s.samples + (i if s.run.paired else i * m)
+    numbers = [first] * m if s.run.paired else list(range(first, first + m))
+    return Probe(points, numbers, 2 * (s.asked + i))
 
 
 def advance(method: Method, s: State, values: Values, directions: Directions, nfev: int) -> State:

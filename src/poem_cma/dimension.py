@@ -73,7 +73,7 @@ def effective_dimension(
     method = poem_cma(tol=tol, samples=M, radius=radius, ridge=ridge)
     opt = Optimizer(x, method=method, paired=paired, seed=seed)
     while opt._state.stage == Stage.LEARN and (probe := opt.ask()) is not None:
-        opt.tell(probe, oracle(probe.points, probe.samples))
+        opt.tell(probe, oracle(probe.points, probe.numbers))
     s = opt._state
     if opt.failures == opt.nfev or s.stage == Stage.LEARN:
         raise RuntimeError(f"no usable pair of values in {opt.nfev} calls; the first failure: {oracle.first_failure}")
@@ -142,7 +142,7 @@ def gradient_spectrum(
 
 def _full_gradient(oracle: Oracle, base: Array, h: float, number: int) -> Array:
     """Forward differences along all axes, a point at a time."""
-    samples = np.array([number])
+    samples = [number]
     at_base = oracle(base[None].copy(), samples)[0]
     g = np.empty(len(base))
     for j in range(len(base)):

@@ -155,7 +155,7 @@ class _Loop:
             if all_at_once:
                 _tell_together(opt, oracle, probe)
             else:
-                opt.tell(probe, oracle(probe.points, probe.samples))
+                opt.tell(probe, oracle(probe.points, probe.numbers))
             if watched:
                 if self._late(opt.nfev):
                     return Status.TIME, f"the time limit of {self.time_limit:g} s is reached"
@@ -190,7 +190,7 @@ def _tell_together(opt: Optimizer, oracle: Oracle, probe: Probe) -> None:
     while numbers < ROWS_AT_ONCE and (more := opt.ask()) is not None:
         probes.append(more)
         numbers += more.points.size
-    values = oracle(np.concatenate([p.points for p in probes]), np.concatenate([p.samples for p in probes]))
+    values = oracle(np.concatenate([p.points for p in probes]), [n for p in probes for n in p.numbers])
     for p in probes:
         opt.tell(p, values[: len(p.points)])
         values = values[len(p.points) :]
@@ -223,7 +223,7 @@ def _measure(result: Result, oracle: Oracle, final: int) -> None:
     values = np.empty(final)
     rows = max(1, ROWS_AT_ONCE // len(result.x))
     for n in range(0, final, rows):
-        numbers = np.arange(n, min(n + rows, final))
+        numbers = list(range(n, min(n + rows, final)))
         values[numbers] = oracle(np.tile(result.x, (len(numbers), 1)), numbers, Stream.EVALUATION)
     result.nfev += final
     finite = values[np.isfinite(values)]

@@ -122,7 +122,7 @@ class Optimizer:
         probe = core.make_probe(self.method, self._state, i, self._directions)
         b = self.method.difference.base
         assert b is not None
-        return self._to_user(Probe(probe.points[b : b + 1], probe.samples[b : b + 1], probe.id + 1))
+        return self._to_user(Probe(probe.points[b : b + 1], probe.numbers[b : b + 1], probe.id + 1))
 
     def _to_user(self, probe: Probe) -> Probe:
         if self.scale is None:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from poem_cma._types import Array, IntArray
+from poem_cma._types import Array
 from poem_cma.randomness import Stream, Streams
 
 __all__ = ["EvaluationError", "Oracle"]
@@ -70,10 +70,10 @@ class Oracle:
         self.nfev = 0
         self.first_failure: str | None = None
 
-    def __call__(self, points: Array, samples: IntArray, stream: Stream = Stream.SAMPLES) -> list[float]:
+    def __call__(self, points: Array, samples: list[int], stream: Stream = Stream.SAMPLES) -> list[float]:
         """The values at the points (m, d), each on the xi that its number names; NaN where a call failed."""
         self.nfev += len(points)
-        return self._evaluate(points, samples.tolist(), stream)
+        return self._evaluate(points, samples, stream)
 
     def _one_by_one(self, points: Array, samples: list[int], stream: Stream) -> list[float]:
         fun = self._fun

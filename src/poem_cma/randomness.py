@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 import operator
 import secrets
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator, Philox, SeedSequence
@@ -56,7 +57,7 @@ class Streams:
         self._generator = Generator(self._bits)
         # The state of a fresh generator, in lists: they are taken over three times as quickly as arrays.
         self._counter = [0, 0, 0, 0]
-        self._state = self._bits.state | {
+        self._state: Any = self._bits.state | {
             "state": {"counter": self._counter, "key": key.tolist()},
             "buffer": [0, 0, 0, 0],
         }

@@ -1,0 +1,54 @@
+"""A grid small enough for the tests, on the sets that need no network, and the command as a user runs it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from poem_cma.reproduce import execute
+from poem_cma.reproduce.cells import Cell
+from poem_cma.reproduce.data import PAPER_SETS
+from poem_cma.reproduce.plan import PARTS, Request, cells_of
+from poem_cma.reproduce.scale import QUICK
+
+TINY = replace(
+    QUICK, name="tiny", seeds=2, side_seeds=1, iterations=50, dimensions=(10, 20), figure1_seeds=1, spectrum_seeds=2,
+    ambient=(8, 12, 16), intrinsic=(2, 3, 4), table_seeds=2, most_calls=1000,
+)  # fmt: skip
+
+REQUEST = Request(PARTS, TINY, tuple((paper, paper.stand_in) for paper in PAPER_SETS))
+
+
+def compute(folder: Path, cells: list[Cell] | None = None) -> int:
+    """Compute what is missing, here and now; how many cells that was."""
+    todo = execute.missing(folder, cells_of(REQUEST) if cells is None else cells)
+    for cell in todo:
+        execute.work(folder, cell)
+    return len(todo)
+
+
+def without_network(folder: Path) -> dict[str, str]:
+    """An environment in which no set can be had but those of scikit-learn."""
+    (folder / "data").mkdir(parents=True, exist_ok=True)
+    places = {"POEM_CMA_DATA": str(folder / "data"), "XDG_CACHE_HOME": str(folder / "cache")}
+    return os.environ | places | {"POEM_CMA_MIRROR": "http://127.0.0.1:9/", "NO_PROXY": "*", "OMP_NUM_THREADS": "1"}
+
+
+def command(*arguments: str) -> list[str]:
+    """The command line with the interpreter that runs the tests."""
+    return [sys.executable, "-c", "from poem_cma.cli import main; main()", *arguments]
+
+
+def run_command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the command to its end."""
+    return subprocess.run(
+        command(*arguments), env=without_network(folder), capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file below a folder."""
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
