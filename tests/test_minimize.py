@@ -201,6 +201,7 @@ def test_progress_draws_to_standard_error_only(capsys: pytest.CaptureFixture[str
     out, err = capsys.readouterr()
     assert out == ""
     assert "poem" in err
+    assert "300/300" in err
     assert result.x.tobytes() == run(budget=300).x.tobytes()
 
 

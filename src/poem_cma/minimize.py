@@ -121,6 +121,8 @@ def minimize(
             result = opt.result(status, message)
             if final and result.status != Status.FAILURES:
                 _measure(result, oracle, final)
+            if bar is not None:
+                bar.finish(result.nfev)
         except KeyboardInterrupt:
             result = opt.result(Status.INTERRUPTED, "interrupted; this is the result so far")
         except EvaluationError as error:

@@ -38,21 +38,24 @@ class Bar:
         return self
 
     def __exit__(self, *exception: Any) -> None:
-        self._show()
         self._bar.stop()
+
+    def finish(self, nfev: int) -> None:
+        """At the end, after the calls that measured the result."""
+        self._show(nfev)
 
     def __call__(self) -> None:
         """After a step; draws now and then."""
         now = time.monotonic()
         if now - self._shown >= _SECONDS_BETWEEN_UPDATES:
             self._shown = now
-            self._show()
+            self._show(self._opt.nfev)
 
-    def _show(self) -> None:
+    def _show(self, nfev: int) -> None:
         value, stderr = self._opt.value
         self._bar.update(
             self._task,
-            completed=self._opt.nfev,
+            completed=nfev,
             value=f"{value:.4g} ± {stderr:.1g}",
             distance=f"{self._opt._state.r:.3g}",
         )
