@@ -22,6 +22,7 @@ from poem_cma.history import History
 
 P = hinge(d=4)
 METHODS = {
+    "auto": pc.methods.auto(),
     "poem": pc.methods.poem(),
     "poem-cma": pc.methods.poem_cma(samples=6),
     "poem-cma, thin, exact, ridge": pc.methods.poem_cma(samples=3, whitening="exact", ridge=0.1, tol=0.0),

@@ -14,6 +14,7 @@ import poem_cma as pc
 
 P = hinge(d=5)
 METHODS = [
+    pc.methods.auto(),
     pc.methods.poem_cma(samples=15),
     pc.methods.poem_cma(samples=3, tol=0.0, ridge=0.05, whitening="exact"),
     pc.methods.poem(),
@@ -107,7 +108,7 @@ def test_inside_holds_to_the_last_bit_for_bounds_and_from_the_boundary(method: p
     assert worst < 1e-12
 
 
-@pytest.mark.parametrize("method", METHODS[2:5], ids=short)
+@pytest.mark.parametrize("method", METHODS[3:6], ids=short)
 def test_inside_still_finds_the_optimum(method: pc.Method) -> None:
     """Where the smoothing radius goes to zero. RSNSO's does not: it keeps its iterates well away from the boundary."""
     budget = 12_000

@@ -13,7 +13,12 @@ import poem_cma as pc
 
 P = hinge(d=5)
 FORWARD = [pc.methods.tpge(lipschitz=P.lipschitz), pc.methods.rsnso(lipschitz=P.lipschitz)]
-CENTRAL = [pc.methods.poem(), pc.methods.poem_cma(samples=30), pc.methods.tpbco(lipschitz=P.lipschitz)]
+CENTRAL = [
+    pc.methods.poem(),
+    pc.methods.poem_cma(samples=30),
+    pc.methods.tpbco(lipschitz=P.lipschitz),
+    pc.methods.auto(),
+]
 
 
 def run(fun: Callable[..., Any], method: Any = CENTRAL[0], budget: int = 4000, **settings: Any) -> pc.Result:

@@ -10,7 +10,12 @@ import poem_cma as pc
 from poem_cma.core import Method
 
 P = hinge(d=6)
-METHODS = [pc.methods.poem(), pc.methods.poem_cma(samples=20), pc.methods.poem_cma(samples=4, whitening="exact")]
+METHODS = [
+    pc.methods.poem(),
+    pc.methods.poem_cma(samples=20),
+    pc.methods.poem_cma(samples=4, whitening="exact"),
+]
+SCALED = [*METHODS, pc.methods.auto()]
 
 
 def run(fun, x0=None, domain=None, seed=3, method=METHODS[0], budget=400, **settings) -> pc.Result:
@@ -27,7 +32,7 @@ def run(fun, x0=None, domain=None, seed=3, method=METHODS[0], budget=400, **sett
 
 
 @pytest.mark.parametrize("exponent", [-997, -40, 3, 500, 990])
-@pytest.mark.parametrize("method", METHODS, ids=repr)
+@pytest.mark.parametrize("method", SCALED, ids=repr)
 def test_scaling_F_by_a_power_of_two_changes_no_bit(method: Method, exponent: int) -> None:
     c = 2.0**exponent
     one, scaled = run(P.fun, method=method), run(lambda x, i: c * P.fun(x, i), method=method)

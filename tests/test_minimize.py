@@ -193,7 +193,7 @@ def test_samples_of_rows_may_be_anything() -> None:
 
 
 def test_auto_is_the_default_method() -> None:
-    assert pc.minimize(lambda x: float(x @ x), [1.0, 2.0], budget=100, seed=0).method.startswith("poem_cma(")
+    assert pc.minimize(lambda x: float(x @ x), [1.0, 2.0], budget=100, seed=0).method == "auto()"
 
 
 def test_progress_draws_to_standard_error_only(capsys: pytest.CaptureFixture[str]) -> None:

@@ -62,6 +62,7 @@ class _Own(ConvexSet):
     """A user's domain, with the rest of the methods added."""
 
     domain: Any
+    weighted = False
 
     def __init__(self, domain: Any, d: int) -> None:
         if not number("the diameter of a domain", domain.diameter) > 0.0:
@@ -130,7 +131,9 @@ class _Scaled(ConvexSet):
     scale: float | Array
 
     def __init__(self, domain: ConvexSet, scale: float | Array) -> None:
-        vars(self).update(domain=domain, scale=scale, inside=domain.inside, dimension=domain.dimension)
+        vars(self).update(
+            domain=domain, scale=scale, inside=domain.inside, dimension=domain.dimension, weighted=domain.weighted
+        )
 
     @property
     def diameter(self) -> float:

@@ -20,10 +20,11 @@ import numpy as np
 
 from poem_cma import adapters, domains
 from poem_cma._types import Array
+from poem_cma.auto.state import AutoState
 from poem_cma.core import Method, Run, State
 from poem_cma.history import COLUMNS, History
 from poem_cma.methods import by_name
-from poem_cma.search import Anisotropic, anisotropic
+from poem_cma.search import Search, anisotropic
 from poem_cma.spectrum import Spectrum
 
 if TYPE_CHECKING:
@@ -111,13 +112,12 @@ def _pack(opt: Optimizer) -> tuple[dict[str, Array], dict[str, Any]]:
         else:
             scalars[name] = value
     spectrum: dict[str, Any] | None = None
-    if isinstance(s.search, Anisotropic):
-        spectrum = {k: v for k, v in vars(s.search.spectrum).items() if not isinstance(v, np.ndarray)}
-        arrays["eigenvalues"], arrays["vectors"] = s.search.spectrum.eigenvalues, s.search.spectrum.vectors
+    if s.spectrum is not None:
+        spectrum = {k: v for k, v in vars(s.spectrum).items() if not isinstance(v, np.ndarray)}
+        arrays["eigenvalues"], arrays["vectors"] = s.spectrum.eigenvalues, s.spectrum.vectors
     told = [i for i, F in enumerate(opt._values) if F is not None]
-    calls = opt.method.difference.calls
     arrays["told"] = np.array(told, dtype=np.int64)
-    arrays["values"] = np.array([opt._values[i] for i in told], dtype=float).reshape(len(told), calls)
+    arrays["values"] = np.array([f for i in told for f in opt._values[i] or []], dtype=float)
     h = opt.history
     arrays["history"] = np.array(h.rows, dtype=float).reshape(-1, len(COLUMNS))
     if isinstance(opt.scale, np.ndarray):
@@ -127,7 +127,8 @@ def _pack(opt: Optimizer) -> tuple[dict[str, Array], dict[str, Any]]:
         "domain": _pack_domain(opt.domain, arrays),
         "scale": opt.scale if isinstance(opt.scale, float) else None,
         "seed": opt.seed,
-        "run": {k: v for k, v in s.run._asdict().items() if k not in ("x0", "domain")},
+        "handed_over": s.run.method is not opt.method,
+        "run": {k: v for k, v in s.run._asdict().items() if k not in ("x0", "domain", "method")},
         "state": scalars,
         "spectrum": spectrum,
         "flight": {"nfev": opt._nfev, "promised": opt._promised, "bases": sorted(opt._bases)},
@@ -153,19 +154,18 @@ def _unpack(
     opt.scale = arrays["scale"] if "scale" in arrays else header["scale"]
     opt.seed = header["seed"]
     search_domain = opt.domain if opt.scale is None else adapters.scaled(opt.domain, opt.scale)
-    run = Run(x0=x0, domain=search_domain, **header["run"])
-    search = opt.method.search(len(x0), search_domain)
-    if header["spectrum"] is not None:
-        spectrum = Spectrum(eigenvalues=arrays["eigenvalues"], vectors=arrays["vectors"], **header["spectrum"])
-        learning = opt.method.learning
-        if learning is None or spectrum.vectors.shape != (len(x0), *spectrum.eigenvalues.shape):
-            raise ValueError("its spectrum does not fit the rest")
-        search = anisotropic(spectrum, search_domain.tangent, learning.whitening)
+    active = opt.method.fallback if header["handed_over"] else opt.method
+    if active is None:
+        raise ValueError("its method does not fit the rest")
+    run = Run(method=active, x0=x0, domain=search_domain, **header["run"])
     state_arrays = {k.removeprefix("state_"): v for k, v in arrays.items() if k.startswith("state_")}
-    if any(v.shape != x0.shape or not np.isfinite(v).all() for v in state_arrays.values()):
+    if any(v.shape != x0.shape or not np.isfinite(v).all() for k, v in state_arrays.items() if k in _VECTORS):
         raise ValueError("its vectors do not fit together")
     fields: dict[str, Any] = {**header["state"], **state_arrays}
-    opt._state = State(run=run, search=search, **fields)
+    if active.algorithm is not None:
+        opt._state = AutoState(run=run, **fields)
+    else:
+        opt._state = State(run=run, search=_search(active, run, arrays, header), **fields)
     opt.failures = header["failures"]
     opt._barren = header["barren"]
     opt.history = History()
@@ -174,13 +174,27 @@ def _unpack(
     opt.history.last = None if last is None else tuple(last)
     opt.history.rows = [(int(row[0]), *row[1:]) for row in arrays["history"].tolist()]
     opt._start()
-    for i, F in zip(arrays["told"].tolist(), arrays["values"], strict=True):
-        opt._values[i] = F.tolist()
+    told = arrays["values"].tolist()
+    for i in arrays["told"].tolist():
+        opt._values[i], told = told[: opt._sizes[i]], told[opt._sizes[i] :]
     flight = header["flight"]
     opt._nfev, opt._promised = flight["nfev"], flight["promised"]
     opt._again, opt._bases = list(flight["bases"]), set(flight["bases"])
     opt._waiting = len(opt._values) - len(arrays["told"]) + len(opt._bases)
     return opt
+
+
+_VECTORS = ("x", "weighted_x", "best_average", "centre", "s", "G", "metric", "squares", "tested", "active")
+
+
+def _search(method: Method, run: Run, arrays: dict[str, Array], header: dict[str, Any]) -> Search:
+    """The distribution of directions, from the spectrum where one was learned."""
+    if header["spectrum"] is None:
+        return method.search(len(run.x0), run.domain)
+    spectrum = Spectrum(eigenvalues=arrays["eigenvalues"], vectors=arrays["vectors"], **header["spectrum"])
+    if method.learning is None or spectrum.vectors.shape != (len(run.x0), *spectrum.eigenvalues.shape):
+        raise ValueError("its spectrum does not fit the rest")
+    return anisotropic(spectrum, run.domain.tangent, method.learning.whitening)
 
 
 def _standard(method: Method) -> bool:

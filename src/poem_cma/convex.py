@@ -28,6 +28,7 @@ class ConvexSet(ABC):
 
     inside: bool = False
     dimension: int | None = None  # None: fits any
+    weighted: bool = True  # whether it can project in a weighted distance
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a {type(self).__name__} cannot change: make a new one")

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from math import frexp, isfinite, sqrt
+from math import frexp, isfinite, nan, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from poem_cma._types import Array, IntArray
 from poem_cma.differences import Difference
-from poem_cma.search import Directions, Search, Sphere, anisotropic
-from poem_cma.spectrum import spectrum_of
+from poem_cma.randomness import Streams
+from poem_cma.search import Anisotropic, Directions, Search, Sphere, anisotropic
+from poem_cma.spectrum import Spectrum, spectrum_of
 
 __all__ = ["Method", "Probe", "Run", "Stage", "State", "advance", "make_probe", "output"]
 
@@ -35,6 +36,7 @@ class Stage:
 class Run(NamedTuple):
     """What does not change during a run. Only what the method needs is filled in; the rest is NaN."""
 
+    method: Method
     x0: Array
     domain: Any
     budget: float  # calls, or inf
@@ -93,6 +95,16 @@ class State(NamedTuple):
     nfev: int
 
     @property
+    def dimension(self) -> float:
+        """The number of dimensions that is searched: d, or d*."""
+        return self.search.dimension
+
+    @property
+    def spectrum(self) -> Spectrum | None:
+        """What Algorithm 2 found."""
+        return self.search.spectrum if isinstance(self.search, Anisotropic) else None
+
+    @property
     def score(self) -> float:
         """sum_{k<t} r_bar_k / r_bar_t, which the output maximises over t."""
         return self.weight_sum / self.weight
@@ -133,6 +145,8 @@ class Method:
     spacing: Rule | None = None  # h_t, for the differences that have one
     needs: tuple[str, ...] = ()  # constants of the run without which it cannot start
     learning: Learning | None = None
+    algorithm: Any = None  # what makes a run of the parts; None is `Descent`
+    fallback: Method | None = None  # who takes over where the algorithm cannot work
     settings: dict[str, Any] = field(default_factory=dict)  # the constructor's arguments
 
     def __repr__(self) -> str:
@@ -328,16 +342,59 @@ def _slopes(unit: float, delta: list[float], span: float) -> tuple[float, list[f
 
 
 def _smoothed(s: State, values: Values) -> tuple[float, float]:
+    return smoothed_value(s.value, s.value_spread, s.t, values[0] if len(values) == 1 else _joined(values))
+
+
+def smoothed_value(value: float, spread: float, t: int, F: list[float]) -> tuple[float, float]:
     """The running mean of the values of about the last VALUE_MEMORY steps, and their mean distance from it."""
-    F = values[0] if len(values) == 1 else _joined(values)
-    mean = sum(F) / len(F)
+    mean = sum(F) / len(F) if F else nan
     if not isfinite(mean):
         F = [v for v in F if isfinite(v)]
         if not F:
-            return s.value, s.value_spread
+            return value, spread
         mean = sum(F) / len(F)
-    if s.t == 0:
+    if t == 0:
         return mean, 0.0
-    share = max(1.0 / VALUE_MEMORY, 1.0 / (s.t + 1))
-    off = mean - s.value
-    return s.value + share * off, s.value_spread + share * (abs(off) - s.value_spread)
+    share = max(1.0 / VALUE_MEMORY, 1.0 / (t + 1))
+    off = mean - value
+    return value + share * off, spread + share * (abs(off) - spread)
+
+
+class Descent:
+    """Projected descent, Algorithms 1 and 2: what every method of the paper's Table 1 is a row of parts for."""
+
+    def randoms(self, method: Method, run: Run, seed: int) -> Directions:
+        """What turns random numbers into probes."""
+        return Directions(Streams(seed), method.difference.rows, len(run.x0))
+
+    def begin(self, method: Method, run: Run) -> State:
+        """The state before the first call."""
+        return begin(method, run)
+
+    def stage(self, method: Method, s: State, directions: Directions) -> list[int]:
+        """How many points each probe of the stage has; none when the budget does not allow it."""
+        size, calls = stage_size(s), method.difference.calls
+        return [calls] * size if s.nfev + size * calls <= s.run.budget else []
+
+    def probe(self, method: Method, s: State, i: int, directions: Directions) -> Probe:
+        """Probe i of the stage."""
+        return make_probe(method, s, i, directions)
+
+    def advance(self, method: Method, s: State, values: Values, directions: Directions, nfev: int) -> State:
+        """The next state."""
+        return advance(method, s, values, directions, nfev)
+
+    def output(self, s: State) -> Array:
+        """The point to use."""
+        return output(s)
+
+    def base(self, method: Method) -> int | None:
+        """The point of a probe that is asked again when it fails, because all differences share it."""
+        return method.difference.base
+
+    def usable(self, method: Method, F: list[float]) -> bool:
+        """Whether failures have left anything of a probe."""
+        return any(map(isfinite, method.difference.differences(F)))
+
+
+DESCENT = Descent()

@@ -32,7 +32,7 @@ class History:
         """Add a step."""
         # For values of F near 1e300 these products may leave the range of floating point, and are then inf or 0.
         unit = s.unit or 1.0
-        self.last = (s.nfev, s.value, s.eta / unit, s.mu, s.r, s.g_norm * unit, s.search.dimension)
+        self.last = (s.nfev, s.value, s.eta / unit, s.mu, s.r, s.g_norm * unit, s.dimension)
         if self.seen % self.stride == 0:
             self.rows.append(self.last)
             if len(self.rows) > self.most:

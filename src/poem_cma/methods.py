@@ -11,16 +11,17 @@ None of them needs the dimension, the number of steps or x0: the run knows those
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from math import inf, sqrt
 from typing import Any, Literal
 
 from poem_cma import rules
+from poem_cma.auto.dual_averaging import DUAL_AVERAGING
 from poem_cma.core import Learning, Method
 from poem_cma.differences import Central, Double, Forward
 from poem_cma.search import Gaussian, Sphere
 
-__all__ = ["by_name", "poem", "poem_cma", "rsnso", "tpbco", "tpge"]
+__all__ = ["auto", "by_name", "poem", "poem_cma", "rsnso", "tpbco", "tpge"]
 
 
 def poem_cma(
@@ -207,7 +208,22 @@ def rsnso(lipschitz: float, distance: float | None = None, steps: int | None = N
     )
 
 
+def auto() -> Method:
+    """The method of our own: no step size, no smoothing radius, no initial distance, nothing to set.
+
+    Dual averaging with gradients from bisected walks, in a scale and a metric that it learns (see `poem_cma.auto`).
+    Where the noise cannot be shared by the points of a probe, or for less than 20 calls, POEM does the work.
+
+    Examples
+    --------
+    >>> auto()
+    auto()
+    """
+    return replace(poem(), name="auto", settings={}, algorithm=DUAL_AVERAGING, fallback=poem())
+
+
 _CONSTRUCTORS: dict[str, Callable[..., Method]] = {
+    "auto": auto,
     "poem-cma": poem_cma,
     "poem": poem,
     "tpbco": tpbco,
@@ -222,14 +238,14 @@ def by_name(method: str | Method, **settings: Any) -> Method:
     Examples
     --------
     >>> by_name("auto")  # the best there is
-    poem_cma(tol=0.25, ridge=0.0, whitening='paper')
+    auto()
     """
     if isinstance(method, Method):
         return method
-    names = ", ".join(["auto", *_CONSTRUCTORS])
+    names = ", ".join(_CONSTRUCTORS)
     if not isinstance(method, str):
         raise TypeError(f"method must be one of {names}, or made by a constructor in poem_cma.methods, not {method!r}")
-    name = "poem-cma" if method == "auto" else method.lower().replace("_", "-")
+    name = method.lower().replace("_", "-")
     if name not in _CONSTRUCTORS:
         raise ValueError(f"unknown method {method!r}; the known ones are {names}")
     if name in ("tpbco", "tpge", "rsnso") and "lipschitz" not in settings:

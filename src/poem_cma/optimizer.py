@@ -14,9 +14,8 @@ from poem_cma.adapters import as_domain, scaled
 from poem_cma.core import Method, Probe
 from poem_cma.history import History
 from poem_cma.methods import by_name
-from poem_cma.randomness import Streams, make_seed
+from poem_cma.randomness import make_seed
 from poem_cma.result import Result, Status
-from poem_cma.search import Anisotropic, Directions
 from poem_cma.setup import check_x0, inside_domain, make_run
 
 __all__ = ["Optimizer"]
@@ -79,27 +78,31 @@ class Optimizer:
         if self.scale is not None:
             x, search_domain = x / self.scale, scaled(self.domain, self.scale)
         run = make_run(self.method, x, search_domain, _check_budget(budget), _check_batch(batch), bool(paired))
-        self._state = core.begin(self.method, run)
+        self._state: Any = _algorithm(run.method).begin(run.method, run)
         self.history = History()
         self.failures = 0
         self._barren = 0  # calls since the last usable difference
         self._start()
 
     def _start(self) -> None:
-        d = len(self._state.run.x0)
-        self._directions = Directions(Streams(self.seed), self.method.difference.rows, d)
-        self._calls = self.method.difference.calls
+        self._follow()
         self._open_stage()
+
+    def _follow(self) -> None:
+        """Take up the method of the state; a method may hand over to another."""
+        run = self._state.run
+        self._active = run.method
+        self._algorithm = _algorithm(run.method)
+        self._randoms = self._algorithm.randoms(run.method, run, self.seed)
 
     # The stage under way: which probes are asked, and what has been told of them.
 
     def _open_stage(self) -> None:
         s = self._state
-        size = core.stage_size(s)
-        self._nfev = s.nfev  # calls told so far
-        self._promised = s.nfev + size * self._calls  # and with those that may be in flight
-        self._open = self._promised <= s.run.budget
-        self._waiting = size if self._open else 0  # probes without an answer
+        self._sizes: list[int] = self._algorithm.stage(self._active, s, self._randoms)  # points of each probe
+        self._nfev: int = s.nfev  # calls told so far
+        self._promised = s.nfev + sum(self._sizes)  # and with those that may be in flight
+        self._waiting = len(self._sizes)  # probes without an answer
         self._values: list[list[float] | None] = [None] * self._waiting
         self._next = 0
         self._again: list[int] = []  # probes whose base value failed and is asked again, not handed out yet
@@ -114,13 +117,13 @@ class Optimizer:
         while (i := self._next) < len(self._values):
             self._next = i + 1
             if self._values[i] is None:
-                probe = core.make_probe(self.method, self._state, i, self._directions)
+                probe: Probe = self._algorithm.probe(self._active, self._state, i, self._randoms)
                 return probe if self.scale is None else self._to_user(probe)
         return None
 
     def _base_probe(self, i: int) -> Probe:
-        probe = core.make_probe(self.method, self._state, i, self._directions)
-        b = self.method.difference.base
+        probe = self._algorithm.probe(self._active, self._state, i, self._randoms)
+        b = self._algorithm.base(self._active)
         assert b is not None
         return self._to_user(Probe(probe.points[b : b + 1], probe.numbers[b : b + 1], probe.id + 1))
 
@@ -139,7 +142,7 @@ class Optimizer:
         if not waiting:
             raise ValueError(f"probe {probe.id} is not waiting for values: it was told already, or is of another run")
         F = values if type(values) is list else _numbers(values)
-        if len(F) != (m := 1 if again else self._calls):
+        if len(F) != (m := 1 if again else self._sizes[i]):
             raise ValueError(f"probe {probe.id} has {m} points, but {len(F)} values were told")
         self._nfev += len(F)
         if core.all_finite(F) and not again:
@@ -155,7 +158,7 @@ class Optimizer:
         """Note what failed; whether the base value did and is asked again: once, where that can save a difference."""
         self.failures += sum(not isfinite(value) for value in F)
         F = [value if isfinite(value) else nan for value in F]
-        base = self.method.difference.base
+        base = self._algorithm.base(self._active)
         if again:
             first = self._values[i]
             assert first is not None
@@ -163,7 +166,7 @@ class Optimizer:
             F = [*first[:base], F[0], *first[base + 1 :]]
             self._bases.discard(i)
         self._values[i] = F
-        usable = any(map(isfinite, self.method.difference.differences(F)))
+        usable = self._algorithm.usable(self._active, F)
         self._barren = 0 if usable else self._barren + (1 if again else len(F))
         if again or base is None or isfinite(F[base]) or not any(map(isfinite, F)) or not self._one_more_call():
             return False
@@ -180,7 +183,9 @@ class Optimizer:
     def _close_stage(self) -> None:
         before = self._state
         values = cast("list[list[float]]", self._values)  # all are told
-        self._state = core.advance(self.method, before, values, self._directions, self._nfev)
+        self._state = self._algorithm.advance(self._active, before, values, self._randoms, self._nfev)
+        if self._state.run.method is not self._active:
+            self._follow()
         if self._state.t > before.t:
             self.history.record(self._state)
         self._open_stage()
@@ -188,7 +193,7 @@ class Optimizer:
     @property
     def done(self) -> bool:
         """Whether the budget is spent, or so many calls in a row have failed that going on is pointless."""
-        return not self._open or self._barren >= BARREN_CALLS
+        return not self._sizes or self._barren >= BARREN_CALLS
 
     @property
     def nfev(self) -> int:
@@ -198,7 +203,7 @@ class Optimizer:
     @property
     def nit(self) -> int:
         """Steps taken so far."""
-        return self._state.t
+        return int(self._state.t)
 
     @property
     def value(self) -> tuple[float, float]:
@@ -213,7 +218,7 @@ class Optimizer:
         if status is None:
             status, message = self._status()
         return Result(
-            x=self._point(core.output(s)),
+            x=self._point(self._algorithm.output(s)),
             x_last=self._point(s.x),
             x_average=self._point(s.average),
             fun=nan,
@@ -227,7 +232,7 @@ class Optimizer:
             history=self.history.arrays(),
             method=repr(self.method),
             seed=self.seed,
-            spectrum=s.search.spectrum if isinstance(s.search, Anisotropic) else None,
+            spectrum=s.spectrum,
         )
 
     def _status(self) -> tuple[int, str]:
@@ -258,6 +263,10 @@ class Optimizer:
         A method or a domain of your own making cannot be read from a file: pass it again.
         """
         return checkpoint.load(cls, path, method=method, domain=domain)
+
+
+def _algorithm(method: Method) -> Any:
+    return method.algorithm or core.DESCENT
 
 
 def _numbers(values: Any) -> list[float]:

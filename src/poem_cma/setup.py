@@ -12,6 +12,9 @@ from poem_cma import spectrum, theory
 from poem_cma._types import Array
 from poem_cma.core import Method, Run
 
+#: With fewer calls, or with noise of its own at every point, `auto` leaves the work to its fallback.
+LEAST_SHARED = 20
+
 __all__ = ["calls_per_step", "check_memory", "check_x0", "default_initial_distance", "make_run"]
 
 
@@ -57,6 +60,8 @@ def calls_per_step(method: Method, batch: int) -> int:
 
 def make_run(method: Method, x0: Array, domain: Any, budget: float, batch: int, paired: bool) -> Run:
     """The constants of a run, or an error that says what is missing."""
+    if method.fallback is not None and (not paired or budget < LEAST_SHARED):
+        method = method.fallback
     if domain.hull_dimension(len(x0)) == 0:
         raise ValueError("the domain is a single point: there is nothing to optimise")
     settings = method.settings
@@ -71,6 +76,7 @@ def make_run(method: Method, x0: Array, domain: Any, budget: float, batch: int, 
             f"one step costs {step} calls{before}"
         )
     run = Run(
+        method=method,
         x0=x0,
         domain=domain,
         budget=budget,

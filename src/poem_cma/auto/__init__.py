@@ -1,0 +1,1 @@
+"""The method of our own: dual averaging with gradients from bisected walks, at a scale it finds by itself."""

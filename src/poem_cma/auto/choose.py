@@ -1,0 +1,94 @@
+"""Which estimator the next step uses, learned from full walks that are made now and then.
+
+* sparse samples: walks are cheap, stay with them;
+* gradients that live in few directions: exact slopes there, two random directions beside;
+* gradients that fill the space evenly: walks again (all axes count the same);
+* anything else: eight random directions.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from poem_cma._types import Array
+from poem_cma.auto.state import AutoState
+
+__all__ = ["WALK", "learn", "next_estimator"]
+
+WALK, HAAR = "walk", "haar"
+
+_DIRECTIONS = 8  # random directions a step
+_BESIDE = 2  # random directions beside a subspace
+_TRIALS = 12  # full walks before the rank of the gradients is judged
+_FIRST_SHARE, _LATER_SHARE = 0.33, 0.05  # of the calls for trials, before and after
+_CHEAP = 0.6  # calls per axis at which walks win
+_MOST_SUBSPACE = 24
+_CALLS_PER_AXIS = 16.0  # a walk takes one axis for so many calls spent
+
+
+def next_estimator(s: AutoState, left: float) -> AutoState:
+    """The state with `kind`, `q` and `trial` of the next step, which has `left` calls."""
+    run, n = s.run, len(s.order)
+    growing = int(min(max(s.nfev / _CALLS_PER_AXIS, 4), n))
+    confined = run.domain.inside and run.domain.hull_dimension(len(s.x)) < n
+    trial_due = s.trial_calls <= (_FIRST_SHARE if s.active_trials < _TRIALS else _LATER_SHARE) * s.nfev
+    if not confined and (n <= 2 * _DIRECTIONS or s.choice == WALK):
+        return s._replace(kind=WALK, q=max(1, int(min(growing, left - 1))), trial=False)
+    if not confined and trial_due and n < 0.1 * run.budget and n + 1 <= left:
+        return s._replace(kind=WALK, q=n, trial=True)
+    q = _BESIDE if s.use_subspace else _DIRECTIONS
+    return s._replace(kind=HAAR, q=max(1, int(min(q, left - 1))), trial=False)
+
+
+def learn(s: AutoState, g: Array, active: bool, calls: int) -> AutoState:
+    """What a finished full walk says of the estimators."""
+    if s.trial:
+        s = s._replace(trial_calls=s.trial_calls + calls)
+    if not active or s.kind != WALK or s.q < len(s.order):
+        return s
+    costs = np.append(s.costs, (calls - 1) / s.q)[-8:]
+    s = s._replace(active_trials=s.active_trials + 1, costs=costs)
+    if s.trial:
+        s = _extend(s, g)._replace(gradients=np.concatenate((s.gradients, g[None]))[-_TRIALS:])
+    if costs.mean() < _CHEAP:
+        choice = WALK
+    elif s.use_subspace or not s.trial:
+        choice = s.choice
+    else:
+        even = len(s.gradients) >= _TRIALS and _rank(s) > 0.5 * len(s.order)
+        choice = WALK if even else HAAR
+    return s._replace(choice=choice)
+
+
+def _extend(s: AutoState, g: Array) -> AutoState:
+    """Add a gradient to the span of the earlier ones; the share of it that lies there is an honest measure of it."""
+    u = g / np.sqrt(s.metric)
+    length = math.sqrt(u @ u)
+    if length == 0.0 or len(s.subspace) >= _MOST_SUBSPACE:
+        return s
+    u = u / length
+    rest = u - (s.subspace @ u) @ s.subspace
+    rest = rest - (s.subspace @ rest) @ s.subspace
+    unseen = float(rest @ rest)
+    shares = np.append(s.shares, 1.0 - unseen)[-2:] if len(s.subspace) else s.shares
+    k, d = len(s.subspace), len(s.x)
+    use = False
+    if len(shares) == 2:
+        e = float(shares.min())
+        use = (k + _BESIDE + 1) * (e + (d - k) / _BESIDE * (1.0 - e)) < 2 * _DIRECTIONS
+    subspace = s.subspace
+    if unseen > 1e-6 and not use:
+        subspace = np.concatenate((subspace, rest[None] / math.sqrt(unseen)))
+    return s._replace(subspace=subspace, shares=shares, use_subspace=use)
+
+
+def _rank(s: AutoState) -> float:
+    """tr(A)^2 / tr(A^2) of the full gradients in the metric, from pairs of different samples."""
+    m = s.squares / np.maximum(s.tested, 1.0)
+    F = s.gradients / np.sqrt(np.maximum(m, 1e-4 * m.mean()))
+    K = F @ F.T
+    n = len(K)
+    off = (K**2).sum() - (np.diag(K) ** 2).sum()
+    return float((np.trace(K) / n) ** 2 / max(off / (n * (n - 1)), 1e-300))

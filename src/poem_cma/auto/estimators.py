@@ -1,0 +1,175 @@
+"""Gradient estimates on one xi, in as few calls as the sample allows.
+
+An estimator has places on which F may be asked. `needed` says which of them are worth a call, given the values so far;
+when it names none, `gradient` turns what is known into an estimate. Both estimators take their differences around a
+base point drawn at random within the smoothing radius, which makes them unbiased for the smoothed function also where F
+has kinks. Values are NaN where they are not asked, and infinite where the call failed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from poem_cma._types import Array, IntArray
+
+__all__ = ["Haar", "Staircase", "draw_haar", "draw_staircase"]
+
+Tangent = Callable[[Array], Array]
+Flags = NDArray[np.bool_]
+
+_ROUNDING = 32.0 * float(np.finfo(float).eps)  # values closer than this, relative to their size, are equal
+_STEP = 0.1  # the length of differences, in smoothing radii
+
+
+def _close(a: Array, b: Array | float, size: float) -> Flags:
+    near: Flags = np.abs(a - b) <= _ROUNDING * size
+    return near
+
+
+def _base(rng: np.random.Generator, x: Array, mu: float, metric: Array, tangent: Tangent) -> Array:
+    """Uniform in the ellipsoid of radius mu around x: of d + 2 coordinates on a sphere, d are uniform in the ball."""
+    w = rng.standard_normal(len(x) + 2)
+    base: Array = x + tangent((mu / np.sqrt(w @ w)) * w[:-2] / np.sqrt(metric))
+    return base
+
+
+@dataclass(frozen=True, eq=False)
+class Staircase:
+    """A walk from the base along one axis after the other; F is asked on the walk, where it makes a difference.
+
+    An interval of the walk whose ends have equal values is taken as flat, any other is halved until it is one axis
+    long. A sample that depends on few variables costs about as many calls times a logarithm, one that is flat costs
+    two, and none costs more than one call for each axis and one.
+    """
+
+    base: Array
+    axes: IntArray
+    steps: Array
+    dense: bool  # few intervals will be flat: ask everything at once
+
+    @property
+    def size(self) -> int:
+        return len(self.axes) + 1
+
+    def points(self, places: list[int]) -> Array:
+        P = np.repeat(self.base[None], len(places), axis=0)
+        taken = np.arange(len(self.axes)) < np.array(places)[:, None]
+        P[:, self.axes] += np.where(taken, self.steps, 0.0)
+        return P
+
+    def needed(self, v: Array) -> list[int]:
+        if np.isnan(v[0]):
+            return list(range(self.size)) if self.dense or self.size <= 4 else [0, self.size - 1]
+        lo, hi, uneven = self._intervals(v)
+        split = uneven & (hi - lo > 1) & np.isnan(v[(lo + hi) // 2])
+        middles: list[int] = ((lo + hi) // 2)[split].tolist()
+        return middles
+
+    def _intervals(self, v: Array) -> tuple[IntArray, IntArray, Flags]:
+        known = np.flatnonzero(np.isfinite(v))
+        lo, hi = known[:-1], known[1:]
+        return lo, hi, ~_close(v[hi], v[lo], float(np.abs(v[known]).max(initial=0.0)))
+
+    def differences(self, v: Array) -> tuple[Array, Array]:
+        """F's change over each axis, and the step it belongs to; where a call failed, over the whole interval.
+
+        The signs of the steps are random, so that a change over several axes, divided by the step along one of them,
+        is still an unbiased slope along that one.
+        """
+        change = np.zeros(len(self.axes))
+        if np.isfinite(v[0]) and np.isfinite(v[-1]):
+            for lo, hi, uneven in zip(*self._intervals(v), strict=True):
+                if uneven:
+                    change[lo:hi] = v[hi] - v[lo]
+        return change, self.steps
+
+    def gradient(self, slopes: Array, d: int) -> Array:
+        g = np.zeros(d)
+        g[self.axes] = slopes * (d / len(self.axes))
+        return g
+
+    def usable(self, v: Array) -> bool:
+        return bool(np.isfinite(v[0]) and np.isfinite(v[-1]))
+
+
+def draw_staircase(
+    rng: np.random.Generator, x: Array, mu: float, metric: Array, tangent: Tangent, order: IntArray, q: int, dense: bool
+) -> Staircase:
+    """A walk along q axes chosen at random, in the given order, with random signs and lengths."""
+    base = _base(rng, x, mu, metric, tangent)
+    axes = order if q >= len(order) else order[np.sort(rng.permutation(len(order))[:q])]
+    signs = 2.0 * rng.integers(0, 2, len(axes)) - 1.0
+    steps = signs * rng.uniform(0.5, 1.5, len(axes)) * (_STEP * mu / np.sqrt(len(axes))) / np.sqrt(metric[axes])
+    steps = (base[axes] + steps) - base[axes]  # the step as floating point holds it
+    steps[steps == 0.0] = np.finfo(float).tiny
+    return Staircase(base, axes, steps, dense)
+
+
+@dataclass(frozen=True, eq=False)
+class Haar:
+    """Forward differences along orthonormal directions: exact on a subspace, random in its complement.
+
+    Two random directions, and two of the subspace, come first: where none sees a change, the sample is taken as flat.
+    """
+
+    base: Array
+    complement: Array  # (m, d) random directions
+    subspace: Array  # (k, d)
+    stretch: Array  # of the metric: directions are divided by it, gradients multiplied
+    h: float
+    dimension: int  # of the space that is searched
+
+    @property
+    def size(self) -> int:
+        return 1 + len(self.complement) + len(self.subspace)
+
+    def points(self, places: list[int]) -> Array:
+        V = np.concatenate((np.zeros((1, len(self.base))), self.complement, self.subspace))
+        P: Array = self.base + self.h * V[places] / self.stretch
+        return P
+
+    def needed(self, v: Array) -> list[int]:
+        first = min(5 if len(self.subspace) else 3, self.size)
+        if np.isnan(v[0]):
+            return list(range(first))
+        if np.isnan(v[-1]) and np.isfinite(v[0]):
+            seen = v[1:first][np.isfinite(v[1:first])]
+            if not len(seen) or not _close(seen, v[0], abs(float(v[0]))).all():
+                return list(range(first, self.size))
+        return []
+
+    def differences(self, v: Array) -> tuple[Array, Array]:
+        """F's change along each direction: zero where the sample was found flat, NaN where the call failed."""
+        change = np.where(np.isnan(v[1:]), 0.0, v[1:] - v[0])
+        change[np.isinf(v[1:])] = np.nan
+        return change, np.full(self.size - 1, self.h)
+
+    def gradient(self, slopes: Array, d: int) -> Array:
+        m, k = len(self.complement), len(self.subspace)
+        kept = np.isfinite(slopes[:m])  # the mean over the others is as unbiased
+        g = ((self.dimension - k) / kept.sum() * slopes[:m][kept]) @ self.complement[kept]
+        if k:
+            g = g + slopes[m:] @ self.subspace
+        stretched: Array = g * self.stretch
+        return stretched
+
+    def usable(self, v: Array) -> bool:
+        m = len(self.complement)
+        return bool(np.isfinite(v[0]) and not np.isinf(v[1 : 1 + m]).all() and not np.isinf(v[1 + m :]).any())
+
+
+def draw_haar(
+    rng: np.random.Generator, x: Array, mu: float, metric: Array, tangent: Tangent, n: int, q: int, subspace: Array
+) -> Haar:
+    """q orthonormal directions beside the subspace, within the domain's directions (of dimension n)."""
+    base = _base(rng, x, mu, metric, tangent)
+    Z = tangent(rng.standard_normal((min(q, n - len(subspace)), len(x))))
+    if len(subspace):
+        Z = Z - (Z @ subspace.T) @ subspace
+    if len(subspace):  # turned at random, so that none of its directions is blind to a kind of samples
+        subspace = np.linalg.qr(rng.standard_normal((len(subspace), len(subspace))))[0] @ subspace
+    return Haar(base, np.linalg.qr(Z.T)[0].T, subspace, np.sqrt(metric), _STEP * mu, n)

@@ -1,0 +1,102 @@
+"""What a run of `auto` has come to."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from poem_cma._types import Array, IntArray
+from poem_cma.core import Run
+
+__all__ = ["DECAYS", "AutoState", "in_unit"]
+
+#: The averages that are kept weigh the k-th iterate like k to these powers (Shamir and Zhang 2013).
+DECAYS = (1.0, 3.0, 8.0)
+
+
+class AutoState(NamedTuple):
+    """Arrays and numbers only. Slopes and what follows from them are in units of `unit`, as in `core.State`."""
+
+    run: Run
+    stage: str
+    t: int
+    x: Array
+    centre: Array  # where probes are taken around: x, or the nearest point with room for them
+    r: float  # |x - x_0|
+    mu: float
+    # dual averaging
+    s: Array  # sum of weighted gradients
+    G: Array  # sum of their squares, by coordinate
+    unit: float
+    R: float  # the scale
+    radial: float  # sum of <g, x - x_0> since the scale was set
+    weight: float  # of all gradients
+    path_weight: float  # of those since x moves
+    rescale_at: float  # the weight at which the scale is looked at again
+    averages: Array  # (3, d)
+    # the metric and the order of the walks
+    metric: Array
+    squares: Array  # sums of squared slopes, by axis
+    tested: Array
+    active: Array  # how often the slope was not zero
+    order: IntArray
+    # the estimator
+    kind: str
+    choice: str
+    q: int
+    trial: bool
+    trial_calls: int
+    step_calls: int  # calls of the step under way
+    active_trials: int
+    costs: Array  # of recent full walks, in calls per axis
+    gradients: Array  # full ones, of the trials
+    subspace: Array  # (k, d), spanned by them
+    shares: Array  # of a new gradient in the span of the earlier ones
+    use_subspace: bool
+    # the step under way
+    values: Array  # (batch, size)
+    radii: Array  # of the points along the ray, and in
+    ray_values: Array  # their mean values; x_0 comes first
+    checked: bool  # whether the average was compared with x_0
+    picked: int  # which average is returned: -1 is x_0, 3 the last iterate
+    # for the reader
+    eta: float
+    g_norm: float
+    value: float
+    value_spread: float
+    asked: int
+    samples: int
+    nfev: int
+
+    @property
+    def dimension(self) -> float:
+        """How many dimensions a step costs."""
+        return float(len(self.x))
+
+    @property
+    def spectrum(self) -> None:
+        """There is none."""
+        return
+
+    @property
+    def average(self) -> Array:
+        """The average that is returned unless values say otherwise."""
+        average: Array = self.averages[1]
+        return average
+
+
+def in_unit(s: AutoState, unit: float) -> AutoState:
+    """The same state with slopes in another unit, which must be a power of two: exact."""
+    if unit == s.unit or s.unit == 0.0:
+        return s._replace(unit=unit)
+    c = s.unit / unit
+    return s._replace(
+        unit=unit, s=c * s.s, G=c * c * s.G, radial=c * s.radial, squares=c * c * s.squares,
+        gradients=c * s.gradients,
+    )  # fmt: skip
+
+
+def empty(*shape: int) -> Array:
+    """An array of zeros."""
+    return np.zeros(shape)
