@@ -18,7 +18,8 @@ from statistics_helpers import assert_biased, assert_mean_at_most, assert_unbias
 
 import poem_cma as pc
 from poem_cma import methods, theory
-from poem_cma.core import Method, Stage
+from poem_cma.core import Method
+from poem_cma.descent import Stage
 from poem_cma.search import Sphere
 from poem_cma.spectrum import gradient_moment, spectrum_of
 

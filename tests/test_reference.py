@@ -13,7 +13,8 @@ from problems import hinge
 from reference import algorithm_1, algorithm_2, spectral_filter
 
 import poem_cma as pc
-from poem_cma.core import Method, Stage
+from poem_cma.core import Method
+from poem_cma.descent import Stage
 
 SEED, STEPS = 5, 300
 P = hinge(d=9)

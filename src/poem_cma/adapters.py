@@ -85,7 +85,7 @@ class _Own(ConvexSet):
             raise ValueError(f"domain.project returned an array of shape {y.shape}, expected {x.shape}")
         return y
 
-    def _fits(self, reach: float | Array) -> float:
+    def fits(self, reach: float | Array) -> float:
         return float(getattr(self.domain, "inradius", 0.5 * self.diameter)) / float(np.max(reach))
 
     def _shrunk(self, reach: float | Array) -> ConvexSet:
@@ -153,8 +153,8 @@ class _Scaled(ConvexSet):
         y = self.domain.project(full, weight)
         return x if y is full else y / self.scale
 
-    def _fits(self, reach: float | Array) -> float:
-        return self.domain._fits(reach * self.scale)
+    def fits(self, reach: float | Array) -> float:
+        return self.domain.fits(reach * self.scale)
 
     def _shrunk(self, reach: float | Array) -> ConvexSet:
         return self._with(domain=self.domain.shrunk(reach * self.scale))

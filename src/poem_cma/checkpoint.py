@@ -21,7 +21,8 @@ import numpy as np
 from poem_cma import adapters, domains
 from poem_cma._types import Array
 from poem_cma.auto.state import AutoState
-from poem_cma.core import Method, Run, State
+from poem_cma.core import Method, Run
+from poem_cma.descent import State
 from poem_cma.history import COLUMNS, History
 from poem_cma.methods import by_name
 from poem_cma.search import Search, anisotropic

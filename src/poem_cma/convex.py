@@ -72,7 +72,7 @@ class ConvexSet(ABC):
     @property
     def inradius(self) -> float:
         """The largest number to which `shrunk` still answers."""
-        return self._fits(1.0)
+        return self.fits(1.0)
 
     def shrunk(self, reach: float | Array) -> ConvexSet:
         """Points that stay in the set when moved along its hull by any h with sum_i (h_i / reach_i)^2 <= 1.
@@ -85,7 +85,7 @@ class ConvexSet(ABC):
         if not np.any(reach):
             return self
         whole = self if isinstance(reach, float) else self._bound(reach.size, "reach")
-        if whole._fits(reach) < 1.0 - _SLACK:
+        if whole.fits(reach) < 1.0 - _SLACK:
             raise ValueError(f"nothing is left of {self!r} after shrinking it by {short(reach)}")
         return whole._shrunk(reach)
 
@@ -102,7 +102,7 @@ class ConvexSet(ABC):
         """`project` without its checks: x is a float64 vector, and the largest weight is 1."""
 
     @abstractmethod
-    def _fits(self, reach: float | Array) -> float:
+    def fits(self, reach: float | Array) -> float:
         """The largest t for which shrunk(t * reach) is not empty."""
 
     @abstractmethod

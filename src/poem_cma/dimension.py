@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from poem_cma._types import Array
-from poem_cma.core import Stage
+from poem_cma.descent import Stage
 from poem_cma.methods import poem_cma
 from poem_cma.optimizer import Optimizer
 from poem_cma.oracle import Oracle

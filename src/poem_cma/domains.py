@@ -50,7 +50,7 @@ class Ball(ConvexSet):
     def nearest(self, x: Array, weight: Array | None = None) -> Array:
         return projections.ball(x, self.radius, self.center, weight)
 
-    def _fits(self, reach: float | Array) -> float:
+    def fits(self, reach: float | Array) -> float:
         return self.radius / float(np.max(reach))
 
     def _shrunk(self, reach: float | Array) -> ConvexSet:
@@ -106,7 +106,7 @@ class Box(ConvexSet):
     def nearest(self, x: Array, weight: Array | None = None) -> Array:
         return projections.box(x, self.lower, self.upper)
 
-    def _fits(self, reach: float | Array) -> float:
+    def fits(self, reach: float | Array) -> float:
         width = self._width()
         half = np.where(width > 0.0, 0.5 * width, np.inf)
         with np.errstate(divide="ignore"):
@@ -173,7 +173,7 @@ class Simplex(ConvexSet):
             return projections.simplex(x, self.total, weight)
         return self.floor + projections.simplex(x - self.floor, self._rest(), weight)
 
-    def _fits(self, reach: float | Array) -> float:
+    def fits(self, reach: float | Array) -> float:
         d = self._known("inradius")
         return self._rest() / float(np.sum(np.broadcast_to(reach, d))) if d > 1 else math.inf
 
@@ -213,7 +213,7 @@ class L1Ball(ConvexSet):
     def nearest(self, x: Array, weight: Array | None = None) -> Array:
         return projections.l1_ball(x, self.radius, weight)
 
-    def _fits(self, reach: float | Array) -> float:
+    def fits(self, reach: float | Array) -> float:
         return self.radius / self._longest(reach)
 
     def _shrunk(self, reach: float | Array) -> ConvexSet:
@@ -235,7 +235,7 @@ class Whole(ConvexSet):
     def nearest(self, x: Array, weight: Array | None = None) -> Array:
         return x
 
-    def _fits(self, reach: float | Array) -> float:
+    def fits(self, reach: float | Array) -> float:
         return math.inf
 
     def _shrunk(self, reach: float | Array) -> ConvexSet:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
 from poem_cma._types import Array
-from poem_cma.core import State
 
 __all__ = ["COLUMNS", "History"]
 
@@ -28,7 +28,7 @@ class History:
         self.seen = 0
         self.last: tuple[float, ...] | None = None  # the last step, kept or not
 
-    def record(self, s: State) -> None:
+    def record(self, s: Any) -> None:
         """Add a step."""
         # For values of F near 1e300 these products may leave the range of floating point, and are then inf or 0.
         unit = s.unit or 1.0

@@ -11,7 +11,8 @@ import numpy as np
 from poem_cma import checkpoint, core
 from poem_cma._types import Array
 from poem_cma.adapters import as_domain, scaled
-from poem_cma.core import Method, Probe
+from poem_cma.core import Algorithm, Method, Probe
+from poem_cma.descent import DESCENT
 from poem_cma.history import History
 from poem_cma.methods import by_name
 from poem_cma.randomness import make_seed
@@ -265,8 +266,8 @@ class Optimizer:
         return checkpoint.load(cls, path, method=method, domain=domain)
 
 
-def _algorithm(method: Method) -> Any:
-    return method.algorithm or core.DESCENT
+def _algorithm(method: Method) -> Algorithm:
+    return method.algorithm or DESCENT
 
 
 def _numbers(values: Any) -> list[float]:

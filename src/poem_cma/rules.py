@@ -1,7 +1,7 @@
 """Step sizes, smoothing radii and averaging weights: one function for each cell of the paper's Table 1.
 
 A rule reads the symbols of step t and returns a number. Plain arithmetic only: the same formula serves numbers and
-arrays. Steps are counted from t = 0. Whatever is measured in units of F is divided by `s.unit` (see `core.State`).
+arrays. Steps are counted from t = 0. Whatever is measured in units of F is divided by `s.unit` (see `descent.State`).
 """
 
 from __future__ import annotations

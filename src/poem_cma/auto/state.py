@@ -9,14 +9,16 @@ import numpy as np
 from poem_cma._types import Array, IntArray
 from poem_cma.core import Run
 
-__all__ = ["DECAYS", "AutoState", "in_unit"]
+__all__ = ["CHECK", "DECAYS", "DONE", "PICK", "RAY", "START", "STEP", "AutoState", "empty", "in_unit"]
+
+START, RAY, STEP, CHECK, PICK, DONE = "start", "ray", "step", "check", "pick", "done"
 
 #: The averages that are kept weigh the k-th iterate like k to these powers (Shamir and Zhang 2013).
 DECAYS = (1.0, 3.0, 8.0)
 
 
 class AutoState(NamedTuple):
-    """Arrays and numbers only. Slopes and what follows from them are in units of `unit`, as in `core.State`."""
+    """Arrays and numbers only. Slopes and what follows from them are in units of `unit`, as in `descent.State`."""
 
     run: Run
     stage: str

@@ -1,0 +1,64 @@
+"""Comparisons on common samples: is the average better than x_0, and which point is returned?"""
+
+from __future__ import annotations
+
+from math import isfinite, sqrt
+from typing import Any
+
+import numpy as np
+
+from poem_cma.auto.state import DECAYS, DONE, STEP, AutoState
+from poem_cma.core import Run, Values
+from poem_cma.descent import DESCENT
+
+__all__ = ["CANDIDATES", "after_check", "after_pick", "checks", "hand_over", "picks"]
+
+CANDIDATES = len(DECAYS) + 2  # the averages, the last iterate, and x_0
+
+
+def picks(run: Run) -> int:
+    """How many samples the last comparison takes: two calls in a hundred."""
+    n = int(min(400, 0.02 * run.budget / CANDIDATES)) if isfinite(run.budget) else 0
+    return n if n >= 4 else 0
+
+
+def checks(run: Run) -> int:
+    """How many samples the comparison with x_0 takes: one call in a hundred; none in a short run."""
+    n = int(min(400, 0.01 * run.budget / 2)) if isfinite(run.budget) else 0
+    return n if n >= 8 else 0
+
+
+def after_check(s: AutoState, values: Values) -> Any:
+    """Go on if the average is visibly better than x_0."""
+    change = np.array(values) @ np.array([-1.0, 1.0])
+    change = change[np.isfinite(change)]
+    s = s._replace(stage=STEP, samples=s.samples + checks(s.run))
+    if len(change) < 4 or not change.any():
+        return s
+    change = change / np.abs(change).max()  # squares of 1e300 would overflow
+    if change.mean() < -2.0 * change.std(ddof=1) / sqrt(len(change)):
+        return s
+    return hand_over(s)
+
+
+def after_pick(s: AutoState, values: Values) -> AutoState:
+    """Return another candidate than the usual average only if it is better by more than a standard error."""
+    V = np.array(values)
+    V = V[np.isfinite(V).all(axis=1)]
+    picked = s.picked
+    if len(V) >= 4:
+        E = V - V[:, [picked]]
+        E = E / (float(np.abs(E).max()) or 1.0)  # squares of 1e300 would overflow
+        gain, error = E.mean(axis=0), E.std(axis=0, ddof=1) / sqrt(len(E))
+        error[-1] *= 3.0  # x_0 is there in case everything went wrong
+        gain = np.where(gain < -error, gain, 0.0)
+        picked = int(gain.argmin()) if gain.min() < 0.0 else picked
+    return s._replace(stage=DONE, picked=picked, samples=s.samples + picks(s.run))
+
+
+def hand_over(s: AutoState) -> Any:
+    """The noise is not shared by the calls on one xi: small differences are of no use, and POEM takes over."""
+    method = s.run.method.fallback
+    assert method is not None
+    poem = DESCENT.begin(method, s.run._replace(method=method))
+    return poem._replace(asked=s.asked, samples=s.samples + len(s.values), nfev=s.nfev)

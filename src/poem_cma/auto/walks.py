@@ -1,0 +1,67 @@
+"""The estimators of the step under way, and the gradients they give."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from poem_cma._types import Array
+from poem_cma.auto.choose import WALK
+from poem_cma.auto.estimators import Haar, Staircase, draw_haar, draw_staircase
+from poem_cma.auto.state import AutoState, empty, in_unit
+from poem_cma.domains import Box
+from poem_cma.randomness import Stream, Streams
+
+__all__ = ["Walks", "estimate"]
+
+
+class Walks:
+    """The estimators of the step under way, drawn from (seed, number) when first asked for."""
+
+    def __init__(self, streams: Streams) -> None:
+        self._streams = streams
+        self._held: dict[int, Haar | Staircase] = {}
+        self._of: tuple[Any, ...] = ()
+
+    def __call__(self, s: AutoState, j: int) -> Haar | Staircase:
+        """The estimator of the step's j-th xi."""
+        if self._of != (s.t, s.samples, s.kind):
+            self._held, self._of = {}, (s.t, s.samples, s.kind)
+        number = s.samples + j
+        if number not in self._held:
+            self._held[number] = _draw(s, self._streams.at(Stream.DIRECTIONS, number))
+        return self._held[number]
+
+
+def _draw(s: AutoState, rng: np.random.Generator) -> Haar | Staircase:
+    domain = s.run.domain
+    if s.kind == WALK:
+        tangent = domain.tangent if isinstance(domain, Box) else _unchanged
+        rate = (s.active[s.order] + 1.0) / (s.tested[s.order] + 1.0)
+        dense = s.active_trials > 3 and float(rate.mean()) > 0.8
+        return draw_staircase(rng, s.centre, s.mu, s.metric, tangent, s.order, s.q, dense)
+    subspace = s.subspace if s.use_subspace else s.subspace[:0]
+    n = domain.hull_dimension(len(s.x))
+    return draw_haar(rng, s.centre, s.mu, s.metric, domain.tangent, n, s.q, subspace)
+
+
+def _unchanged(V: Array) -> Array:
+    return V
+
+
+def estimate(s: AutoState, walks: Walks, j: int) -> tuple[AutoState, Array | None, Array]:
+    """The gradient of the step's j-th xi, in units of the state's `unit`, and the slopes it was made of."""
+    estimator, v = walks(s, j), s.values[j]
+    if not estimator.usable(v):
+        return s, None, v
+    change, steps = estimator.differences(v)
+    peak = float(np.nanmax(np.abs(change), initial=0.0))
+    if peak == 0.0:
+        return s, empty(len(s.x)), np.zeros_like(change)
+    exponent = int(np.frexp(peak)[1])
+    slopes = np.ldexp(change, -exponent) / steps
+    top = exponent + int(np.frexp(float(np.nanmax(np.abs(slopes))))[1])
+    s = in_unit(s, max(s.unit, 2.0 ** min(max(top, -1022), 1023)))
+    slopes = np.ldexp(slopes, exponent - int(np.frexp(s.unit)[1]) + 1)
+    return s, estimator.gradient(slopes, len(s.x)), slopes
