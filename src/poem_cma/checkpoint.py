@@ -132,7 +132,7 @@ def _pack(opt: Optimizer) -> tuple[dict[str, Array], dict[str, Any]]:
         "run": {k: v for k, v in s.run._asdict().items() if k not in ("x0", "domain", "method")},
         "state": scalars,
         "spectrum": spectrum,
-        "flight": {"nfev": opt._nfev, "promised": opt._promised, "bases": sorted(opt._bases)},
+        "flight": {"nfev": opt._nfev, "repeats": opt._repeats, "bases": sorted(opt._bases)},
         "failures": opt.failures,
         "barren": opt._barren,
         "history": {"stride": h.stride, "seen": h.seen, "last": h.last},
@@ -179,7 +179,7 @@ def _unpack(
     for i in arrays["told"].tolist():
         opt._values[i], told = told[: opt._sizes[i]], told[opt._sizes[i] :]
     flight = header["flight"]
-    opt._nfev, opt._promised = flight["nfev"], flight["promised"]
+    opt._nfev, opt._repeats = flight["nfev"], flight["repeats"]
     opt._again, opt._bases = list(flight["bases"]), set(flight["bases"])
     opt._waiting = len(opt._values) - len(arrays["told"]) + len(opt._bases)
     return opt

@@ -158,7 +158,8 @@ def _step(method: Method, s: State, values: Values, directions: Directions, nfev
     best_score, best_average, score = s.best_score, s.best_average, s.weight_sum / s.weight
     if weight_sum / weight < score and score > best_score:  # x̄_t would be lost: it may be the output
         best_score, best_average = score, s.average
-    value, value_spread = _smoothed(s, values)
+    F = values[0] if n == 1 else _joined(values)
+    value, value_spread = smoothed_value(s.value, s.value_spread, t, F)
     return State(
         run, search, s.stage, t + 1, x_next, r, r_bar, mu, h, G, unit, weight, weight_sum, weighted_x,
         best_score, best_average, eta, sqrt(g2), value, value_spread, asked, samples, nfev,
@@ -212,7 +213,7 @@ def _learn(method: Method, s: State, values: Values, directions: Directions, nfe
         dimension=run.domain.hull_dimension(d),
     )  # fmt: skip
     search = anisotropic(spectrum, run.domain.tangent, learning.whitening) if spectrum.rank else s.search
-    value, value_spread = _smoothed(s, values)
+    value, value_spread = smoothed_value(s.value, s.value_spread, s.t, _joined(values))
     n = len(values)
     return _open(method, s._replace(
         search=search, stage=Stage.STEP, unit=unit, value=value, value_spread=value_spread,
@@ -251,7 +252,3 @@ def _slopes(unit: float, delta: list[float], span: float) -> tuple[float, list[f
     if unit == 0.0:
         return unit, delta
     return unit, [delta[0] / unit / span] if len(delta) == 1 else [change / unit / span for change in delta]
-
-
-def _smoothed(s: State, values: Values) -> tuple[float, float]:
-    return smoothed_value(s.value, s.value_spread, s.t, values[0] if len(values) == 1 else _joined(values))

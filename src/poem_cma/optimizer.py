@@ -102,9 +102,9 @@ class Optimizer:
         s = self._state
         self._sizes: list[int] = self._algorithm.stage(self._active, s, self._randoms)  # points of each probe
         self._nfev: int = s.nfev  # calls told so far
-        self._promised = s.nfev + sum(self._sizes)  # and with those that may be in flight
         self._waiting = len(self._sizes)  # probes without an answer
         self._values: list[list[float] | None] = [None] * self._waiting
+        self._repeats = 0  # base values that are asked a second time
         self._next = 0
         self._again: list[int] = []  # probes whose base value failed and is asked again, not handed out yet
         self._bases: set[int] = set()  # the same, all of them
@@ -176,9 +176,10 @@ class Optimizer:
         return True
 
     def _one_more_call(self) -> bool:
-        if self._promised + 1 > self._state.run.budget:
+        s = self._state
+        if s.nfev + sum(self._sizes) + self._repeats + 1 > s.run.budget:
             return False
-        self._promised += 1
+        self._repeats += 1
         return True
 
     def _close_stage(self) -> None:
