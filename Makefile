@@ -1,4 +1,4 @@
-# From a fresh clone:  make run   (the quickstart)   make test   (everything CI runs)
+# From a fresh clone:  make run   (reproduce the paper, quick)   make test   (everything CI runs)
 # Both set up .venv themselves; they need Python 3.11 or newer and make, and nothing else.
 
 PYTHON ?= python3
@@ -15,7 +15,7 @@ endif
 # One thread for BLAS: the matrices are small, and the tests run in several processes.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: run test lint types doctest tests bench clean help
+.PHONY: run full quickstart test lint types doctest tests bench clean help
 
 help:  ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -28,7 +28,15 @@ $(INSTALLED): pyproject.toml
 	@$(PIP) install --editable '.[dev]'
 	@touch $@
 
-run: $(INSTALLED)  ## run the quickstart: POEM-CMA, POEM and TPBCO side by side
+run: $(INSTALLED)  ## reproduce the paper within four minutes: results/reproduce/report.html
+	@echo "== reproduce, quick"
+	@$(BIN)/poem-cma reproduce --quick --out results/reproduce
+
+full: $(INSTALLED)  ## the same within an hour, for firm conclusions: results/full/report.html
+	@echo "== reproduce, full"
+	@$(BIN)/poem-cma reproduce --full --out results/full
+
+quickstart: $(INSTALLED)  ## POEM-CMA, POEM and TPBCO side by side on a small problem
 	@echo "== quickstart"
 	@$(BIN)/python examples/quickstart.py
 
@@ -51,8 +59,9 @@ tests: $(INSTALLED)  ## the tests
 	@echo "== tests"
 	@$(BIN)/pytest --quiet --numprocesses=2
 
-bench: $(INSTALLED)  ## the measurements on mushrooms and w8a
+bench: $(INSTALLED)  ## the measurements on mushrooms, w8a and a9a
 	@echo "== benchmarks"
+	@$(BIN)/python benchmarks/auto_numbers.py
 	@$(BIN)/python benchmarks/paper_numbers.py
 	@$(BIN)/python benchmarks/overhead.py
 

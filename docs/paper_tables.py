@@ -1,0 +1,27 @@
+"""Put the tables of a run into docs/paper.md.
+
+    python docs/paper_tables.py results/full
+
+The text between the two marks is replaced by the run's report.md; everything else on the page is left as it is.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import sys
+
+PAGE = pathlib.Path(__file__).with_name("paper.md")
+BEGIN, END = "<!-- tables: begin -->\n", "<!-- tables: end -->\n"
+
+
+def main(folder: str) -> None:
+    """Replace what is between the marks."""
+    page = PAGE.read_text(encoding="utf-8")
+    before, rest = page.split(BEGIN)
+    after = rest.split(END)[1]
+    tables = pathlib.Path(folder, "report.md").read_text(encoding="utf-8")
+    PAGE.write_text(f"{before}{BEGIN}\n{tables}\n{END}{after}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,76 @@
+"""The command line: ``poem-cma reproduce``. What a command does is imported when it is run, so that help is quick."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+try:
+    import typer
+except ImportError:
+    raise SystemExit('the command line needs typer: pip install "poem-cma[experiments]"') from None
+
+__all__ = ["main"]
+
+app = typer.Typer(
+    help="Parameter-free zeroth-order optimisation: the paper's experiments.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+class Part(StrEnum):
+    """What can be reproduced."""
+
+    FIG1 = "fig1"
+    FIG2 = "fig2"
+    TABLE1 = "table1"
+    ALL = "all"
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from poem_cma import __version__
+
+        typer.echo(f"poem-cma {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    """Parameter-free zeroth-order optimisation: the paper's experiments."""
+
+
+@app.command()
+def reproduce(
+    part: Annotated[Part, typer.Argument(help="What to reproduce.")] = Part.ALL,
+    full: Annotated[bool, typer.Option("--full/--quick", help="Up to an hour, or up to four minutes.")] = False,
+    seeds: Annotated[int | None, typer.Option(min=1, help="So many seeds everywhere.")] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Processes; by default one a processor, up to 4.")] = None,
+    out: Annotated[Path, typer.Option(file_okay=False, help="Where the results go.")] = Path("results/reproduce"),
+    iterations: Annotated[
+        int | None, typer.Option(min=50, help="Figure 2's horizon, which the paper does not state: 10,000.")
+    ] = None,
+) -> None:
+    """Re-run the paper's experiments; write data, figures, claims and report.html.
+
+    Real sets are looked for in $POEM_CMA_DATA and in the user's cache, then downloaded. A stopped run goes on where it
+    was when the same command is given again.
+    """
+    from poem_cma.reproduce.command import Stopped
+    from poem_cma.reproduce.command import reproduce as run
+
+    try:
+        run(part.value, full=full, seeds=seeds, jobs=jobs, out=out, iterations=iterations)
+    except (Stopped, OSError) as error:
+        typer.echo(f"poem-cma: {error}", err=True)
+        raise typer.Exit(1) from None
+
+
+def main() -> None:
+    """What ``poem-cma`` calls."""
+    app()

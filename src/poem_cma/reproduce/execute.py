@@ -1,0 +1,77 @@
+"""Compute what is missing, in processes, each cell straight into its files."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from pathlib import Path
+
+from poem_cma.reproduce import cells
+from poem_cma.reproduce.cells import Cell
+from poem_cma.reproduce.plan import COMPUTE
+
+__all__ = ["default_jobs", "missing", "run"]
+
+#: One thread each: the processes are the parallelism, and sums come out the same whatever the machine.
+_ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+
+
+def default_jobs() -> int:
+    """As many as there are processors, up to four: w8a takes some 300 MB in each."""
+    try:
+        available = len(os.sched_getaffinity(0))
+    except AttributeError:  # not on every system
+        available = os.cpu_count() or 1
+    return min(4, available)
+
+
+def missing(folder: Path, wanted: Sequence[Cell]) -> list[Cell]:
+    """The cells that are not finished."""
+    return [cell for cell in wanted if not cells.finished(folder, cell)]
+
+
+def work(folder: Path, cell: Cell) -> None:
+    """Compute one cell and write it; this is what a process does."""
+    cells.save(folder, cell, COMPUTE[cell.kind](cell.settings))
+
+
+def _leave_interrupts_to_the_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def run(folder: Path, todo: Sequence[Cell], jobs: int, done: Callable[[Cell], None]) -> None:
+    """Compute all the cells; `done` hears of each as it is finished."""
+    if not todo:
+        return
+    before = {name: os.environ.get(name) for name in _ONE_THREAD}
+    os.environ.update(dict.fromkeys(_ONE_THREAD, "1"))
+    spawn = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(min(jobs, len(todo)), mp_context=spawn, initializer=_leave_interrupts_to_the_parent)
+    try:
+        waiting: dict[Future[None], Cell] = {}
+        ahead = iter(todo)
+        while True:
+            # A few at a time, so that an interrupt has little to wait for.
+            while len(waiting) < 2 * jobs and (cell := next(ahead, None)) is not None:
+                waiting[pool.submit(work, folder, cell)] = cell
+            if not waiting:
+                return
+            for future in wait(waiting, return_when=FIRST_COMPLETED).done:
+                cell = waiting.pop(future)
+                try:
+                    future.result()
+                except Exception as error:
+                    raise RuntimeError(
+                        f"cell {cell.kind}/{cell.name} failed: {type(error).__name__}: {error}"
+                    ) from error
+                done(cell)
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
