@@ -96,7 +96,7 @@ def test_effective_dimension_is_algorithm_2(pairs: int, ridge: float) -> None:
     assert spectrum.nfev == 2 * pairs
 
 
-def fixed_step_run(
+def check_fixed_step_run(
     method: Method, estimate: Callable[[int, np.ndarray, Any], tuple[np.ndarray, float]], rows: int
 ) -> None:
     """Compare projected descent with a given estimate and step size, and the plain mean of the iterates."""
@@ -121,7 +121,7 @@ def test_tpbco() -> None:
         mu = D * np.sqrt(d / STEPS)
         return d * (F(mu * v) - F(-mu * v)) / (2 * mu) * v, D / (L * np.sqrt(d * STEPS))
 
-    fixed_step_run(pc.methods.tpbco(lipschitz=L), estimate, rows=1)
+    check_fixed_step_run(pc.methods.tpbco(lipschitz=L), estimate, rows=1)
 
 
 def test_tpge() -> None:
@@ -133,7 +133,7 @@ def test_tpge() -> None:
         g = (F(u1 * Z[0] + u2 * Z[1]) - F(u1 * Z[0])) / u2 * Z[1]
         return g, D / (L * np.sqrt(d * np.log(2 * d) * k))
 
-    fixed_step_run(pc.methods.tpge(lipschitz=L), estimate, rows=2)
+    check_fixed_step_run(pc.methods.tpge(lipschitz=L), estimate, rows=2)
 
 
 def test_rsnso() -> None:
@@ -143,7 +143,7 @@ def test_rsnso() -> None:
         mu = s0 * np.sqrt(d / STEPS)
         return (F(mu * Z[0]) - F(0.0)) / mu * Z[0], s0 / (d * L * np.sqrt(STEPS))
 
-    fixed_step_run(pc.methods.rsnso(lipschitz=L, distance=s0), estimate, rows=1)
+    check_fixed_step_run(pc.methods.rsnso(lipschitz=L, distance=s0), estimate, rows=1)
 
 
 def test_a_batch_is_the_mean_of_its_estimates() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from math import inf, isfinite, nan
+from math import isfinite, nan
 from typing import Any, cast
 
 import numpy as np
@@ -17,7 +17,7 @@ from poem_cma.history import History
 from poem_cma.methods import by_name
 from poem_cma.randomness import make_seed
 from poem_cma.result import Result, Status
-from poem_cma.setup import check_x0, inside_domain, make_run
+from poem_cma.setup import check_batch, check_budget, check_scale, check_x0, inside_domain, make_run
 
 __all__ = ["Optimizer"]
 
@@ -72,13 +72,13 @@ class Optimizer:
         x = check_x0(x0)
         self.method = by_name(method)
         self.domain = as_domain(domain, len(x))
-        self.scale = _check_scale(scale, len(x))
+        self.scale = check_scale(scale, len(x))
         self.seed = make_seed(seed)
         x = inside_domain(x, self.domain)
         search_domain = self.domain
         if self.scale is not None:
             x, search_domain = x / self.scale, scaled(self.domain, self.scale)
-        run = make_run(self.method, x, search_domain, _check_budget(budget), _check_batch(batch), bool(paired))
+        run = make_run(self.method, x, search_domain, check_budget(budget), check_batch(batch), bool(paired))
         self._state: Any = _algorithm(run.method).begin(run.method, run)
         self.history = History()
         self.failures = 0
@@ -276,34 +276,3 @@ def _numbers(values: Any) -> list[float]:
         return list(map(float, values))
     except (TypeError, ValueError):
         raise ValueError(f"the values of a probe must be one number for each point, not {values!r}") from None
-
-
-def _check_budget(budget: Any) -> float:
-    if budget is None:
-        return inf
-    if isinstance(budget, float) and not budget.is_integer():
-        raise ValueError(f"budget must be a whole number of calls, but is {budget}")
-    try:
-        calls = int(budget)
-    except (TypeError, ValueError, OverflowError):
-        raise TypeError(f"budget must be a whole number of calls, not {budget!r}") from None
-    if calls < 1:
-        raise ValueError(f"budget must be positive, but is {calls}")
-    return calls
-
-
-def _check_batch(batch: Any) -> int:
-    if isinstance(batch, bool) or not isinstance(batch, int | np.integer) or batch < 1:
-        raise ValueError(f"batch must be a whole number from 1 up, not {batch!r}")
-    return int(batch)
-
-
-def _check_scale(scale: Any, d: int) -> float | Array | None:
-    if scale is None:
-        return None
-    s = np.asarray(scale, dtype=float)
-    if s.ndim > 1 or (s.ndim == 1 and len(s) != d):
-        raise ValueError(f"scale must be a number or have one entry for each of the {d} variables, not shape {s.shape}")
-    if not (np.isfinite(s).all() and (s > 0).all()):
-        raise ValueError("scale must be positive and finite")
-    return float(s) if s.ndim == 0 else s

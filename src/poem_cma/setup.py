@@ -15,7 +15,17 @@ from poem_cma.core import Method, Run
 #: With fewer calls, or with noise of its own at every point, `auto` leaves the work to its fallback.
 LEAST_SHARED = 20
 
-__all__ = ["calls_per_step", "check_memory", "check_x0", "default_initial_distance", "make_run"]
+__all__ = [
+    "calls_per_step",
+    "check_batch",
+    "check_budget",
+    "check_memory",
+    "check_scale",
+    "check_x0",
+    "default_initial_distance",
+    "inside_domain",
+    "make_run",
+]
 
 
 def check_x0(x0: Any) -> Array:
@@ -33,6 +43,40 @@ def check_x0(x0: Any) -> Array:
         where = int(np.flatnonzero(~np.isfinite(x))[0])
         raise ValueError(f"x0 must be finite, but x0[{where}] is {x[where]}")
     return x
+
+
+def check_budget(budget: Any) -> float:
+    """The budget as a number of calls; infinite if there is none."""
+    if budget is None:
+        return inf
+    if isinstance(budget, float) and not budget.is_integer():
+        raise ValueError(f"budget must be a whole number of calls, but is {budget}")
+    try:
+        calls = int(budget)
+    except (TypeError, ValueError, OverflowError):
+        raise TypeError(f"budget must be a whole number of calls, not {budget!r}") from None
+    if calls < 1:
+        raise ValueError(f"budget must be positive, but is {calls}")
+    return calls
+
+
+def check_batch(batch: Any) -> int:
+    """The number of xi's a step uses."""
+    if isinstance(batch, bool) or not isinstance(batch, int | np.integer) or batch < 1:
+        raise ValueError(f"batch must be a whole number from 1 up, not {batch!r}")
+    return int(batch)
+
+
+def check_scale(scale: Any, d: int) -> float | Array | None:
+    """The typical size of each variable."""
+    if scale is None:
+        return None
+    s = np.asarray(scale, dtype=float)
+    if s.ndim > 1 or (s.ndim == 1 and len(s) != d):
+        raise ValueError(f"scale must be a number or have one entry for each of the {d} variables, not shape {s.shape}")
+    if not (np.isfinite(s).all() and (s > 0).all()):
+        raise ValueError("scale must be positive and finite")
+    return float(s) if s.ndim == 0 else s
 
 
 def inside_domain(x0: Array, domain: Any) -> Array:
