@@ -304,3 +304,31 @@ def test_vectorised_walks_are_the_same_run() -> None:
     plain = pc.minimize(P.fun, np.zeros(20), **settings)
     rows = pc.minimize(P.rows, np.zeros(20), vectorized="rows", **settings)
     assert P.full(rows.x) == pytest.approx(P.full(plain.x), abs=0.02)
+
+
+@pytest.mark.parametrize("part", ["walks", "bisection", "subspace", "metric", "rescaling", "check", "pick"])
+def test_every_part_can_be_switched_off(part: str) -> None:
+    d = 12 if part == "bisection" else 30  # few enough for walks all the time
+    P = hinge(d=d)
+    method = pc.methods.auto(**{part: False})
+    assert repr(method) == f"auto({part}=False)"
+    settings: dict[str, Any] = {"sample": P.sample, "domain": pc.Ball(1.0), "budget": 6000, "seed": 0, "evaluate": 0}
+    whole = pc.minimize(P.fun, np.zeros(d), **settings)
+    without = pc.minimize(P.fun, np.zeros(d), method=method, **settings)
+    assert P.full(without.x) < 0.6 * P.full(np.zeros(d))
+    if part != "subspace":  # there is none to be found here
+        assert whole.x.tobytes() != without.x.tobytes()
+
+
+def test_the_history_tells_what_it_does() -> None:
+    d, rng = 100, np.random.default_rng(0)
+    U = np.linalg.qr(rng.normal(size=(d, 2)))[0]
+    result = pc.minimize(
+        lambda X, z: np.abs((X - 3.0 * U[:, 0]) @ U @ z), np.zeros(d), sample=lambda r: r.normal(size=2), budget=8000,
+        seed=0, vectorized=True,
+    )  # fmt: skip
+    history = result.history
+    assert history["subspace"][-1] == 2.0
+    assert history["energy_share"][-1] > 0.99
+    assert np.median(history["directions"][-50:]) == 2.0
+    assert (history["noise"][1:] > 0.0).all()

@@ -80,7 +80,11 @@ def test_ctrl_c_ends_with_the_result_so_far() -> None:
         return P.fun(x, i)
 
     assert threading.current_thread() is threading.main_thread()
-    result = run(interrupted, budget=100_000)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
+    try:
+        result = run(interrupted, budget=100_000)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert result.status == Status.INTERRUPTED
     assert not result.success
     assert result.message.startswith("interrupted")

@@ -67,7 +67,7 @@ def test_plot_of_a_run_without_steps_or_slopes(tmp_path: pathlib.Path) -> None:
 
 
 def test_history_names_its_columns() -> None:
-    history = pc.minimize(lambda x: float(x @ x), np.ones(2), budget=40, seed=0).history
+    history = pc.minimize(lambda x: float(x @ x), np.ones(2), budget=40, seed=0, method="poem").history
     assert list(history) == [
         "nfev", "fun", "step_size", "smoothing", "distance", "gradient_norm", "effective_dimension",
     ]  # fmt: skip

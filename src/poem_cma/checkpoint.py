@@ -23,7 +23,7 @@ from poem_cma._types import Array
 from poem_cma.auto.state import AutoState
 from poem_cma.core import Method, Run
 from poem_cma.descent import State
-from poem_cma.history import COLUMNS, History
+from poem_cma.history import History
 from poem_cma.methods import by_name
 from poem_cma.search import Search, anisotropic
 from poem_cma.spectrum import Spectrum
@@ -120,7 +120,7 @@ def _pack(opt: Optimizer) -> tuple[dict[str, Array], dict[str, Any]]:
     arrays["told"] = np.array(told, dtype=np.int64)
     arrays["values"] = np.array([f for i in told for f in opt._values[i] or []], dtype=float)
     h = opt.history
-    arrays["history"] = np.array(h.rows, dtype=float).reshape(-1, len(COLUMNS))
+    arrays["history"] = h.table()
     if isinstance(opt.scale, np.ndarray):
         arrays["scale"] = opt.scale
     header = {

@@ -57,6 +57,11 @@ class State(NamedTuple):
     nfev: int
 
     @property
+    def extras(self) -> tuple[()]:
+        """Nothing to tell beside the usual columns."""
+        return ()
+
+    @property
     def dimension(self) -> float:
         """The number of dimensions that is searched: d, or d*."""
         return self.search.dimension

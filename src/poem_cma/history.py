@@ -9,16 +9,21 @@ import numpy as np
 
 from poem_cma._types import Array
 
-__all__ = ["COLUMNS", "History"]
+__all__ = ["COLUMNS", "EXTRA_COLUMNS", "History"]
 
 COLUMNS = ("nfev", "fun", "step_size", "smoothing", "distance", "gradient_norm", "effective_dimension")
+
+#: What `auto` tells beside: random directions or axes of a step, the size of the subspace it uses, the share of a new
+#: gradient that was found in it, and the standard deviation of the values.
+EXTRA_COLUMNS = ("directions", "subspace", "energy_share", "noise")
 
 
 class History:
     """A row for every step, thinned by half whenever there are more than `most` rows.
 
     The last row is always the last step. Columns are `COLUMNS`: calls so far; the smoothed value of recent probes; the
-    step size eta and smoothing radius mu; |x - x0|; the norm of the gradient estimate; d* (or d).
+    step size eta and smoothing radius mu; |x - x0|; the norm of the gradient estimate; d* (or d). `auto` has four more,
+    `EXTRA_COLUMNS`.
     """
 
     def __init__(self, most: int = 10_000) -> None:
@@ -32,7 +37,7 @@ class History:
         """Add a step."""
         # For values of F near 1e300 these products may leave the range of floating point, and are then inf or 0.
         unit = s.unit or 1.0
-        self.last = (s.nfev, s.value, s.eta / unit, s.mu, s.r, s.g_norm * unit, s.dimension)
+        self.last = (s.nfev, s.value, s.eta / unit, s.mu, s.r, s.g_norm * unit, s.dimension, *s.extras)
         if self.seen % self.stride == 0:
             self.rows.append(self.last)
             if len(self.rows) > self.most:
@@ -40,13 +45,22 @@ class History:
                 self.stride *= 2
         self.seen += 1
 
+    def table(self, last: tuple[float, ...] | None = None) -> Array:
+        """The rows kept, and a last one if it is not among them; short ones (of another method) end with zeros."""
+        rows = self.rows
+        if last is not None and (not rows or rows[-1][0] != last[0]):
+            rows = [*rows, last]
+        width = max(map(len, rows), default=len(COLUMNS))
+        table = np.zeros((len(rows), width))
+        for j, row in enumerate(rows):
+            table[j, : len(row)] = row
+        return table
+
     def arrays(self) -> Mapping[str, Array]:
         """The rows as arrays by name."""
-        rows = self.rows
-        if self.last is not None and (not rows or rows[-1][0] != self.last[0]):
-            rows = [*rows, self.last]
-        table = np.array(rows, dtype=float).reshape(-1, len(COLUMNS))
-        columns: dict[str, Array] = {name: table[:, j] for j, name in enumerate(COLUMNS)}
+        table = self.table(self.last)
+        names = (*COLUMNS, *EXTRA_COLUMNS)[: table.shape[1]]
+        columns: dict[str, Array] = {name: table[:, j] for j, name in enumerate(names)}
         columns["nfev"] = columns["nfev"].astype(np.int64)
         return HistoryView(columns)
 

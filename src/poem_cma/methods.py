@@ -208,18 +208,58 @@ def rsnso(lipschitz: float, distance: float | None = None, steps: int | None = N
     )
 
 
-def auto() -> Method:
+def auto(
+    *,
+    walks: bool = True,
+    bisection: bool = True,
+    subspace: bool = True,
+    metric: bool = True,
+    rescaling: bool = True,
+    check: bool = True,
+    pick: bool = True,
+) -> Method:
     """The method of our own: no step size, no smoothing radius, no initial distance, nothing to set.
 
     Dual averaging with gradients from bisected walks, in a scale and a metric that it learns (see `poem_cma.auto`).
     Where the noise cannot be shared by the points of a probe, or for less than 20 calls, POEM does the work.
 
+    Its parts can be switched off, to see what each is worth.
+
+    Parameters
+    ----------
+    walks : bool
+        Gradients from walks along the axes; without them random directions only.
+    bisection : bool
+        Ask a walk where it makes a difference; without it everywhere.
+    subspace : bool
+        Exact slopes on the span of the gradients, where that is small.
+    metric : bool
+        A diagonal metric learned from the slopes.
+    rescaling : bool
+        Let the scale follow the average; without it the first scale stays.
+    check : bool
+        Hand over to POEM where there is no progress.
+    pick : bool
+        Choose the point to return by values.
+
     Examples
     --------
     >>> auto()
     auto()
+    >>> auto(metric=False)
+    auto(metric=False)
     """
-    return replace(poem(), name="auto", settings={}, algorithm=DUAL_AVERAGING, fallback=poem())
+    parts = {
+        "walks": walks,
+        "bisection": bisection,
+        "subspace": subspace,
+        "metric": metric,
+        "rescaling": rescaling,
+        "check": check,
+        "pick": pick,
+    }
+    off = {name: False for name, on in parts.items() if not on}
+    return replace(poem(), name="auto", settings=off, algorithm=DUAL_AVERAGING, fallback=poem())
 
 
 _CONSTRUCTORS: dict[str, Callable[..., Method]] = {

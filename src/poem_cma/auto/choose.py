@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from poem_cma._types import Array
-from poem_cma.auto.state import AutoState
+from poem_cma.auto.state import AutoState, has
 
 __all__ = ["WALK", "learn", "next_estimator"]
 
@@ -32,7 +32,7 @@ def next_estimator(s: AutoState, left: float) -> AutoState:
     """The state with `kind`, `q` and `trial` of the next step, which has `left` calls."""
     run, n = s.run, len(s.order)
     growing = int(min(max(s.nfev / _CALLS_PER_AXIS, 4), n))
-    confined = run.domain.inside and run.domain.hull_dimension(len(s.x)) < n
+    confined = (run.domain.inside and run.domain.hull_dimension(len(s.x)) < n) or not has(run, "walks")
     trial_due = s.trial_calls <= (_FIRST_SHARE if s.active_trials < _TRIALS else _LATER_SHARE) * s.nfev
     if not confined and (n <= 2 * _DIRECTIONS or s.choice == WALK):
         return s._replace(kind=WALK, q=max(1, int(min(growing, left - 1))), trial=False)
@@ -75,7 +75,7 @@ def _extend(s: AutoState, g: Array) -> AutoState:
     shares = np.append(s.shares, 1.0 - unseen)[-2:] if len(s.subspace) else s.shares
     k, d = len(s.subspace), len(s.x)
     use = False
-    if len(shares) == 2:
+    if len(shares) == 2 and has(s.run, "subspace"):
         e = float(shares.min())
         use = (k + _BESIDE + 1) * (e + (d - k) / _BESIDE * (1.0 - e)) < 2 * _DIRECTIONS
     subspace = s.subspace

@@ -8,7 +8,7 @@ import numpy as np
 
 from poem_cma._types import Array
 from poem_cma.auto.choose import WALK
-from poem_cma.auto.state import AutoState
+from poem_cma.auto.state import AutoState, has
 
 __all__ = ["choose_radius", "rescaled"]
 
@@ -32,7 +32,8 @@ def rescaled(s: AutoState) -> AutoState:
     """
     away = s.averages[2] - s.run.x0
     r = min(sqrt(float((s.metric * away * away).sum())), _MOST_GROWTH * s.R)
-    R = r if (r > s.R and s.radial < 0.0) or (0.0 < r < s.R and s.radial > 0.0) else s.R
+    pays = (r > s.R and s.radial < 0.0) or (0.0 < r < s.R and s.radial > 0.0)
+    R = r if pays and has(s.run, "rescaling") else s.R
     rate = (s.active[s.order] + 0.5) / (s.tested[s.order] + 1.0)
     order = s.order[np.argsort(-rate, kind="stable")]
     return s._replace(R=R, radial=0.0, rescale_at=_EVERY * s.weight, order=order, metric=_metric(s))
@@ -42,7 +43,14 @@ def _metric(s: AutoState) -> Array:
     """D, the root of the mean squared slope of each axis, once every axis has been seen often enough."""
     often = s.active_trials >= (3 if s.choice == WALK else 12)
     tested = s.tested[s.order]
-    if not often or s.use_subspace or tested.min() == 0.0 or not s.run.domain.weighted or len(s.order) < len(s.x):
+    if (
+        not has(s.run, "metric")
+        or not often
+        or s.use_subspace
+        or tested.min() == 0.0
+        or not s.run.domain.weighted
+        or len(s.order) < len(s.x)
+    ):
         return s.metric
     m = s.squares / s.tested
     D = np.sqrt(m + m.mean() * (1e-4 + 2.0 / float(tested.mean())))

@@ -9,7 +9,7 @@ import numpy as np
 from poem_cma._types import Array, IntArray
 from poem_cma.core import Run
 
-__all__ = ["CHECK", "DECAYS", "DONE", "PICK", "RAY", "START", "STEP", "AutoState", "empty", "in_unit"]
+__all__ = ["CHECK", "DECAYS", "DONE", "PICK", "RAY", "START", "STEP", "AutoState", "empty", "has", "in_unit"]
 
 START, RAY, STEP, CHECK, PICK, DONE = "start", "ray", "step", "check", "pick", "done"
 
@@ -77,6 +77,13 @@ class AutoState(NamedTuple):
         return float(len(self.x))
 
     @property
+    def extras(self) -> tuple[float, float, float, float]:
+        """What the history tells beside: see `history.EXTRA_COLUMNS`."""
+        used = self.use_subspace and len(self.shares) > 0
+        share = float(self.shares.min()) if used else 0.0
+        return float(self.q), float(len(self.subspace)) if used else 0.0, share, 1.2533 * self.value_spread
+
+    @property
     def spectrum(self) -> None:
         """There is none."""
         return
@@ -86,6 +93,11 @@ class AutoState(NamedTuple):
         """The average that is returned unless values say otherwise."""
         average: Array = self.averages[1]
         return average
+
+
+def has(run: Run, part: str) -> bool:
+    """Whether a part of the method is switched on."""
+    return bool(run.method.settings.get(part, True))
 
 
 def in_unit(s: AutoState, unit: float) -> AutoState:

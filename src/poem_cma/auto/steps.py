@@ -17,7 +17,7 @@ from poem_cma.core import smoothed_value
 
 __all__ = ["after_step", "next_step", "smoothed", "with_room"]
 
-_CHECK_AT = 0.15  # of the budget
+_CHECK_AT = 0.2  # of the budget
 _REACH = 1.2  # probes stray no further from the centre than this many smoothing radii
 
 

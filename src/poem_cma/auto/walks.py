@@ -9,7 +9,7 @@ import numpy as np
 from poem_cma._types import Array
 from poem_cma.auto.choose import WALK
 from poem_cma.auto.estimators import Haar, Staircase, draw_haar, draw_staircase
-from poem_cma.auto.state import AutoState, empty, in_unit
+from poem_cma.auto.state import AutoState, empty, has, in_unit
 from poem_cma.domains import Box
 from poem_cma.randomness import Stream, Streams
 
@@ -39,7 +39,7 @@ def _draw(s: AutoState, rng: np.random.Generator) -> Haar | Staircase:
     if s.kind == WALK:
         tangent = domain.tangent if isinstance(domain, Box) else _unchanged
         rate = (s.active[s.order] + 1.0) / (s.tested[s.order] + 1.0)
-        dense = s.active_trials > 3 and float(rate.mean()) > 0.8
+        dense = (s.active_trials > 3 and float(rate.mean()) > 0.8) or not has(s.run, "bisection")
         return draw_staircase(rng, s.centre, s.mu, s.metric, tangent, s.order, s.q, dense)
     subspace = s.subspace if s.use_subspace else s.subspace[:0]
     n = domain.hull_dimension(len(s.x))
