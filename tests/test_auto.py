@@ -58,6 +58,7 @@ def test_a_flat_sample_costs_two_calls_and_none_costs_more_than_all() -> None:
         estimator = staircase(0, 100, dense=dense)
         assert complete(estimator, lambda x: a @ x)[1] == 101
         np.testing.assert_allclose(gradient(estimator, lambda x: a @ x, 100), a, rtol=1e-6)
+        assert complete(estimator, lambda x: 7.0)[1] == 2
 
 
 def test_a_part_of_the_axes_is_unbiased() -> None:

@@ -49,7 +49,8 @@ class Staircase:
     base: Array
     axes: IntArray
     steps: Array
-    dense: bool  # few intervals will be flat: ask everything at once
+    dense: bool  # few parts of a walk that is not flat will be: ask them all
+    whole: bool = False  # ask everything at once
 
     @property
     def size(self) -> int:
@@ -63,8 +64,10 @@ class Staircase:
 
     def needed(self, v: Array) -> list[int]:
         if np.isnan(v[0]):
-            return list(range(self.size)) if self.dense or self.size <= 4 else [0, self.size - 1]
+            return list(range(self.size)) if self.whole or self.size <= 4 else [0, self.size - 1]
         lo, hi, uneven = self._intervals(v)
+        if self.dense and uneven.any():
+            return np.flatnonzero(np.isnan(v)).tolist()
         split = uneven & (hi - lo > 1) & np.isnan(v[(lo + hi) // 2])
         middles: list[int] = ((lo + hi) // 2)[split].tolist()
         return middles
@@ -97,7 +100,15 @@ class Staircase:
 
 
 def draw_staircase(
-    rng: np.random.Generator, x: Array, mu: float, metric: Array, tangent: Tangent, order: IntArray, q: int, dense: bool
+    rng: np.random.Generator,
+    x: Array,
+    mu: float,
+    metric: Array,
+    tangent: Tangent,
+    order: IntArray,
+    q: int,
+    dense: bool,
+    whole: bool = False,
 ) -> Staircase:
     """A walk along q axes chosen at random, in the given order, with random signs and lengths."""
     base = _base(rng, x, mu, metric, tangent)
@@ -106,7 +117,7 @@ def draw_staircase(
     steps = signs * rng.uniform(0.5, 1.5, len(axes)) * (_STEP * mu / np.sqrt(len(axes))) / np.sqrt(metric[axes])
     steps = (base[axes] + steps) - base[axes]  # the step as floating point holds it
     steps[steps == 0.0] = np.finfo(float).tiny
-    return Staircase(base, axes, steps, dense)
+    return Staircase(base, axes, steps, dense, whole)
 
 
 @dataclass(frozen=True, eq=False)

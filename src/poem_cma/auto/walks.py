@@ -39,8 +39,9 @@ def _draw(s: AutoState, rng: np.random.Generator) -> Haar | Staircase:
     if s.kind == WALK:
         tangent = domain.tangent if isinstance(domain, Box) else _unchanged
         rate = (s.active[s.order] + 1.0) / (s.tested[s.order] + 1.0)
-        dense = (s.active_trials > 3 and float(rate.mean()) > 0.8) or not has(s.run, "bisection")
-        return draw_staircase(rng, s.centre, s.mu, s.metric, tangent, s.order, s.q, dense)
+        dense = s.active_trials > 3 and float(rate.mean()) > 0.8
+        whole = not has(s.run, "bisection")
+        return draw_staircase(rng, s.centre, s.mu, s.metric, tangent, s.order, s.q, dense, whole)
     subspace = s.subspace if s.use_subspace else s.subspace[:0]
     n = domain.hull_dimension(len(s.x))
     return draw_haar(rng, s.centre, s.mu, s.metric, domain.tangent, n, s.q, subspace)
