@@ -231,6 +231,7 @@ def test_noise_that_is_not_shared_is_noticed() -> None:
         opt.tell(probe, [quadratic(x) + noise.normal() for x in probe.points])
     assert opt._state.run.method.name == "poem"  # it has taken over
     assert opt.result().method == "auto()"
+    assert "handed over to POEM: if the noise can be fixed by a seed" in opt.result().message
     assert opt.nfev <= 8000
     assert quadratic(opt.result().x) < 0.1 * quadratic(np.zeros(30))
 

@@ -40,6 +40,7 @@ class Run(NamedTuple):
     distance: float  # s_0
     pairs: int  # M of Algorithm 2
     radius: float  # mu of Algorithm 2
+    remark: str = ""  # what the user should know at the end
 
 
 class Symbols(NamedTuple):

@@ -128,8 +128,8 @@ def minimize(
         except EvaluationError as error:
             error.result = opt.result(Status.FAILURES, str(error))
             raise
-    if result.status == Status.BUDGET:
-        result.message = f"the budget of {budget} calls is spent"
+    if result.status == Status.BUDGET:  # the optimiser's own budget leaves out the calls that measure the result
+        result.message = result.message.replace(f"of {budget - final} calls", f"of {budget} calls")
     if oracle.first_failure is not None:
         result.message += f" ({result.failures} calls failed; the first: {oracle.first_failure})"
     return result

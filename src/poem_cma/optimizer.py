@@ -229,7 +229,7 @@ class Optimizer:
             nit=s.t,
             success=status in Status.SUCCESSES,
             status=status,
-            message=message or "",
+            message="; ".join(filter(None, (message, s.run.remark))),
             failures=self.failures,
             history=self.history.arrays(),
             method=repr(self.method),

@@ -13,6 +13,11 @@ from poem_cma.descent import DESCENT
 
 __all__ = ["CANDIDATES", "after_check", "after_pick", "checks", "hand_over", "picks"]
 
+_NO_PROGRESS = (
+    "auto made no progress in a fifth of the budget and handed over to POEM: the scale of the variables may differ "
+    "(scale=), or the budget be too small"
+)
+
 CANDIDATES = len(DECAYS) + 2  # the averages, the last iterate, and x_0
 
 
@@ -33,7 +38,7 @@ def after_check(s: AutoState, values: Values) -> Any:
     change = np.array(values) @ np.array([-1.0, 1.0])
     change = change[np.isfinite(change)]
     s = s._replace(stage=STEP, samples=s.samples + checks(s.run))
-    return hand_over(s) if len(change) >= 4 and change.mean() > 0.0 else s
+    return hand_over(s, _NO_PROGRESS) if len(change) >= 4 and change.mean() > 0.0 else s
 
 
 def after_pick(s: AutoState, values: Values) -> AutoState:
@@ -51,9 +56,9 @@ def after_pick(s: AutoState, values: Values) -> AutoState:
     return s._replace(stage=DONE, picked=picked, samples=s.samples + picks(s.run))
 
 
-def hand_over(s: AutoState) -> Any:
-    """The noise is not shared by the calls on one xi: small differences are of no use, and POEM takes over."""
+def hand_over(s: AutoState, why: str) -> Any:
+    """POEM takes over from x_0: its smoothing radius is large, and its scale grows where this one's may not."""
     method = s.run.method.fallback
     assert method is not None
-    poem = DESCENT.begin(method, s.run._replace(method=method))
+    poem = DESCENT.begin(method, s.run._replace(method=method, remark=why))
     return poem._replace(asked=s.asked, samples=s.samples + len(s.values), nfev=s.nfev)

@@ -21,6 +21,11 @@ _RADII_AT_ONCE = 3
 _MOST_RADII = 19
 _GIVE_UP_START = 0.1  # of the budget
 
+_OWN_NOISE = (
+    "two calls at the same point, on the same sample, gave different values, so auto handed over to POEM: if the noise "
+    "can be fixed by a seed, draw it in sample= and pass it on"
+)
+
 
 def after_start(s: AutoState, walks: Walks) -> AutoState:
     """Add the estimates at x_0 to the dual average; then look along the ray."""
@@ -56,7 +61,7 @@ def after_ray(s: AutoState, values: Values) -> Any:
     V = np.array(values)
     if s.radii[0] == 0.0:
         if not _same(V[:, 0], V[:, 1]):
-            return hand_over(s)
+            return hand_over(s, _OWN_NOISE)
         s = s._replace(values=np.where(np.isfinite(V[:, :1]), V[:, :1], V[:, 1:2]))  # at x_0, for each xi
         V = V[:, 1:]
     means = np.append(s.ray_values, _mean_changes(V, s.values[:, 0]))
