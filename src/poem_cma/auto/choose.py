@@ -15,11 +15,11 @@ import numpy as np
 from poem_cma._types import Array
 from poem_cma.auto.state import AutoState, has
 
-__all__ = ["WALK", "learn", "next_estimator"]
+__all__ = ["DIRECTIONS", "WALK", "learn", "next_estimator"]
 
 WALK, HAAR = "walk", "haar"
 
-_DIRECTIONS = 8  # random directions a step
+DIRECTIONS = 8  # random directions a step
 _BESIDE = 2  # random directions beside a subspace
 _TRIALS = 12  # full walks before the rank of the gradients is judged
 _FIRST_SHARE, _LATER_SHARE = 0.33, 0.05  # of the calls for trials, before and after
@@ -34,11 +34,11 @@ def next_estimator(s: AutoState, left: float) -> AutoState:
     growing = int(min(max(s.nfev / _CALLS_PER_AXIS, 4), n))
     confined = (run.domain.inside and run.domain.hull_dimension(len(s.x)) < n) or not has(run, "walks")
     trial_due = s.trial_calls <= (_FIRST_SHARE if s.active_trials < _TRIALS else _LATER_SHARE) * s.nfev
-    if not confined and (n <= 2 * _DIRECTIONS or s.choice == WALK):
+    if not confined and (n <= 2 * DIRECTIONS or s.choice == WALK):
         return s._replace(kind=WALK, q=max(1, int(min(growing, left - 1))), trial=False)
     if not confined and trial_due and n < 0.1 * run.budget and n + 1 <= left:
         return s._replace(kind=WALK, q=n, trial=True)
-    q = _BESIDE if s.use_subspace else _DIRECTIONS
+    q = _BESIDE if s.use_subspace else DIRECTIONS
     return s._replace(kind=HAAR, q=max(1, int(min(q, left - 1))), trial=False)
 
 
@@ -77,7 +77,7 @@ def _extend(s: AutoState, g: Array) -> AutoState:
     use = False
     if len(shares) == 2 and has(s.run, "subspace"):
         e = float(shares.min())
-        use = (k + _BESIDE + 1) * (e + (d - k) / _BESIDE * (1.0 - e)) < 2 * _DIRECTIONS
+        use = (k + _BESIDE + 1) * (e + (d - k) / _BESIDE * (1.0 - e)) < 2 * DIRECTIONS
     subspace = s.subspace
     if unseen > 1e-6 and not use:
         subspace = np.concatenate((subspace, rest[None] / math.sqrt(unseen)))

@@ -14,8 +14,8 @@ from poem_cma.descent import DESCENT
 __all__ = ["CANDIDATES", "after_check", "after_pick", "checks", "hand_over", "picks"]
 
 _NO_PROGRESS = (
-    "auto made no progress in a fifth of the budget and handed over to POEM: the scale of the variables may differ "
-    "(scale=), or the budget be too small"
+    "auto found no scale at which F falls and handed over to POEM: the variables may be of different size (scale=), "
+    "or the budget be too small"
 )
 
 CANDIDATES = len(DECAYS) + 2  # the averages, the last iterate, and x_0
@@ -50,7 +50,6 @@ def after_pick(s: AutoState, values: Values) -> AutoState:
         E = V - V[:, [picked]]
         E = E / (float(np.abs(E).max()) or 1.0)  # squares of 1e300 would overflow
         gain, error = E.mean(axis=0), E.std(axis=0, ddof=1) / sqrt(len(E))
-        error[-1] *= 3.0  # x_0 is there in case everything went wrong
         gain = np.where(gain < -error, gain, 0.0)
         picked = int(gain.argmin()) if gain.min() < 0.0 else picked
     return s._replace(stage=DONE, picked=picked, samples=s.samples + picks(s.run))

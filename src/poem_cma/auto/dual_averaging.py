@@ -8,7 +8,7 @@ gradients come from the estimators; a step may take several stages on one xi. Fi
 START   a few estimates at x_0, with a tiny step;
 RAY     values along the ray -s, further and further out, give the first scale;
 STEP    one estimate around x, then a new x;
-CHECK   once, is the average better than x_0? If not, POEM takes over: its scale grows where this one's may not;
+CHECK   where no scale was found: is the average better than x_0? If not, POEM takes over, whose scale can grow;
 PICK    at the end, the averages, the last iterate and x_0 are compared on common samples.
 """
 
@@ -53,7 +53,7 @@ class DualAveraging:
             metric=np.ones(d), squares=empty(d), tested=empty(d), active=empty(d), order=free_axes(run),
             kind="haar", choice="haar", q=q, trial=False, trial_calls=0, step_calls=0, active_trials=0,
             costs=empty(0), gradients=empty(0, d), subspace=empty(0, d), shares=empty(0), use_subspace=False,
-            values=np.full((probes, 1 + q), nan), radii=empty(0), ray_values=empty(0), checked=False, picked=1,
+            values=np.full((probes, 1 + q), nan), radii=empty(0), ray_values=empty(0), settled=True, picked=1,
             eta=0.0, g_norm=0.0, value=nan, value_spread=0.0, asked=0, samples=0, nfev=0,
         )  # fmt: skip
         return with_room(s)

@@ -46,7 +46,7 @@ def start_again(s: AutoState) -> AutoState:
     n = len(s.values)
     s = s._replace(samples=s.samples + n, values=np.full((n, 1 + s.q), nan), step_calls=0)
     if s.nfev > _GIVE_UP_START * s.run.budget:
-        return next_step(s._replace(R=s.run.initial_distance))
+        return next_step(s._replace(R=s.run.initial_distance, settled=False))
     return s._replace(stage=START)
 
 

@@ -60,7 +60,7 @@ class AutoState(NamedTuple):
     values: Array  # (batch, size)
     radii: Array  # of the points along the ray, and in
     ray_values: Array  # their mean values; x_0 comes first
-    checked: bool  # whether the average was compared with x_0
+    settled: bool  # whether the scale was found by values, or has proved itself since
     picked: int  # which average is returned: -1 is x_0, 3 the last iterate
     # for the reader
     eta: float

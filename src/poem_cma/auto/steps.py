@@ -7,7 +7,7 @@ from math import isfinite, nan, sqrt
 import numpy as np
 
 from poem_cma._types import Array
-from poem_cma.auto.choose import WALK, learn, next_estimator
+from poem_cma.auto.choose import DIRECTIONS, WALK, learn, next_estimator
 from poem_cma.auto.compare import CANDIDATES, checks, picks
 from poem_cma.auto.estimators import Staircase
 from poem_cma.auto.scale import rescaled
@@ -37,7 +37,7 @@ def after_step(s: AutoState, walks: Walks) -> AutoState:
         return next_step(s)  # every estimate failed: the step is skipped
     g = total / count
     value, spread = smoothed(s)
-    w = 1.0 if s.kind != WALK and s.use_subspace else s.q / len(s.order)
+    w = _weight(s)
     weighted = w * g
     s = s._replace(
         t=s.t + 1, s=s.s + weighted, G=s.G + weighted**2, weight=s.weight + w, path_weight=s.path_weight + w,
@@ -49,9 +49,20 @@ def after_step(s: AutoState, walks: Walks) -> AutoState:
     if s.weight >= s.rescale_at:
         s = rescaled(s)
     s = next_step(s)
-    if not s.checked and s.nfev > _CHECK_AT * s.run.budget and checks(s.run):
-        s = s._replace(stage=CHECK, checked=True)
+    if not s.settled and s.nfev > _CHECK_AT * s.run.budget and checks(s.run):
+        s = s._replace(stage=CHECK, settled=True)
     return s
+
+
+def _weight(s: AutoState) -> float:
+    """How much the step's gradient counts: by the share of the dimensions that it has seen.
+
+    A full walk among steps along random directions counts less, as the geometric mean of both: it has seen every
+    dimension, but only one sample, and where gradients are of low rank it is the samples that count.
+    """
+    if s.trial:
+        return sqrt(DIRECTIONS / len(s.order))
+    return 1.0 if s.kind != WALK and s.use_subspace else s.q / len(s.order)
 
 
 def _noted(s: AutoState, walks: Walks, j: int, g: Array, slopes: Array) -> AutoState:
