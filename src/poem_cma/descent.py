@@ -12,7 +12,7 @@ from poem_cma._types import Array
 from poem_cma.core import Method, Probe, Run, Symbols, Values, smoothed_value
 from poem_cma.differences import Difference
 from poem_cma.randomness import Streams
-from poem_cma.search import Anisotropic, Directions, Search, Sphere, anisotropic
+from poem_cma.search import Anisotropic, Directions, Search, anisotropic
 from poem_cma.spectrum import Spectrum, spectrum_of
 
 __all__ = ["DESCENT", "Descent", "Stage", "State"]
@@ -92,10 +92,8 @@ class Descent:
     def begin(self, method: Method, run: Run) -> State:
         """The state before the first call."""
         x0 = run.x0
-        search = method.search(len(x0), run.domain)
-        stage = Stage.STEP
-        if method.learning is not None:
-            search, stage = _isotropic(run), Stage.LEARN
+        search = method.search(len(x0), run.domain)  # isotropic, until one is learned
+        stage = Stage.STEP if method.learning is None else Stage.LEARN
         s = State(
             run, search, stage, t=0, x=x0, r=0.0, r_bar=run.initial_distance, mu=0.0, h=0.0, G=0.0, unit=0.0,
             weight=1.0, weight_sum=0.0, weighted_x=0.0 * x0, best_score=-1.0, best_average=x0, eta=0.0, g_norm=0.0,
@@ -224,11 +222,6 @@ def _learn(method: Method, s: State, values: Values, directions: Directions, nfe
         search=search, stage=Stage.STEP, unit=unit, value=value, value_spread=value_spread,
         asked=s.asked + n, samples=s.samples + (n if run.paired else n * method.difference.calls), nfev=nfev,
     ))  # fmt: skip
-
-
-def _isotropic(run: Run) -> Sphere:
-    d = len(run.x0)
-    return Sphere(d, run.domain.hull_dimension(d), run.domain.tangent)
 
 
 def _differences(difference: Difference, s: State, values: Values, directions: Directions) -> tuple[list[float], Array]:
