@@ -162,6 +162,6 @@ def smoothed_value(value: float, spread: float, t: int, F: list[float]) -> tuple
         mean = sum(F) / len(F)
     if t == 0:
         return mean, 0.0
-    share = max(1.0 / VALUE_MEMORY, 1.0 / (t + 1))
+    share = 1.0 / (t + 1 if t < VALUE_MEMORY else VALUE_MEMORY)
     off = mean - value
     return value + share * off, spread + share * (abs(off) - spread)

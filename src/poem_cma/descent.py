@@ -57,11 +57,6 @@ class State(NamedTuple):
     nfev: int
 
     @property
-    def extras(self) -> tuple[()]:
-        """Nothing to tell beside the usual columns."""
-        return ()
-
-    @property
     def dimension(self) -> float:
         """The number of dimensions that is searched: d, or d*."""
         return self.search.dimension
@@ -117,8 +112,9 @@ class Descent:
 
     def advance(self, method: Method, s: State, values: Values, directions: Directions, nfev: int) -> State:
         """The next state, from the values of all probes of the stage, after `nfev` calls in all."""
-        move = _learn if s.stage == Stage.LEARN else _step
-        return move(method, s, values, directions, nfev)
+        if s.stage == Stage.LEARN:
+            return _learn(method, s, values, directions, nfev)
+        return _step(method, s, values, directions, nfev)
 
     def output(self, s: State) -> Array:
         """x_bar_tau, tau = argmax_t sum_{k<t} r_bar_k / r_bar_t; x_0 before the first step."""
@@ -171,10 +167,9 @@ def _step(method: Method, s: State, values: Values, directions: Directions, nfev
 
 def _ready(method: Method, search: Search, x: Array, now: Symbols) -> tuple[Array, float, float, float]:
     """x_t with room for its probes in the domain, mu_t, h_t, and the weight of x_t in the average."""
-    domain = now.run.domain
     mu = method.smoothing(now)  # μ_t = r̄_t √(d*/(t+1))
-    if domain.inside:
-        x, mu = _with_room(domain, x, mu, method.difference.spread * search.reach)
+    if now.run.domain.inside:
+        x, mu = _with_room(now.run.domain, x, mu, method.difference.spread * search.reach)
     h = mu if method.spacing is None else method.spacing(now._replace(mu=mu))
     return x, mu, h, method.weight(now)
 

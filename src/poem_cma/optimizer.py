@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from math import isfinite, nan
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -86,6 +86,8 @@ class Optimizer:
         self._start()
 
     def _start(self) -> None:
+        self._again: list[int] = []  # probes whose base value failed and is asked again, not handed out yet
+        self._bases: set[int] = set()  # the same, all of them; none when a stage is closed
         self._follow()
         self._open_stage()
 
@@ -104,10 +106,8 @@ class Optimizer:
         self._nfev: int = s.nfev  # calls told so far
         self._waiting = len(self._sizes)  # probes without an answer
         self._values: list[list[float] | None] = [None] * self._waiting
-        self._repeats = 0  # base values that are asked a second time
+        self._repeats = 0  # base values that were asked a second time
         self._next = 0
-        self._again: list[int] = []  # probes whose base value failed and is asked again, not handed out yet
-        self._bases: set[int] = set()  # the same, all of them
 
     def ask(self) -> Probe | None:
         """The next probe, or None when everything asked so far must be told first, or the run is over."""
@@ -184,12 +184,12 @@ class Optimizer:
 
     def _close_stage(self) -> None:
         before = self._state
-        values = cast("list[list[float]]", self._values)  # all are told
+        values: Any = self._values  # all are told
         self._state = self._algorithm.advance(self._active, before, values, self._randoms, self._nfev)
         if self._state.run.method is not self._active:
             self._follow()
         if self._state.t > before.t:
-            self.history.record(self._state)
+            self.history.record(self._state, self._state.extras if self._active.algorithm else ())
         self._open_stage()
 
     @property
