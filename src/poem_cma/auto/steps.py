@@ -99,7 +99,7 @@ def smoothed(s: AutoState) -> tuple[float, float]:
 def next_step(s: AutoState) -> AutoState:
     """Get ready for an estimate at x."""
     count = s.run.batch
-    if s.run.method.settings.get("dual"):
+    if s.dual:
         s = _moved(s, s.s)  # the scale may have changed
     s = s._replace(
         stage=STEP, samples=s.samples + len(s.values), step_calls=0, mu=_smoothing(s),
@@ -124,16 +124,15 @@ def _smoothing(s: AutoState) -> float:
 
 
 def _moved(s: AutoState, g: Array) -> AutoState:
-    """x = argmin <g, x> + sqrt(Gamma) / (2R) |x - x_t|^2_D, a projection in the metric.
+    """x = argmin <g, x> + sqrt(Gamma / 2) / R |x - x_t|^2_D, a projection in the metric: the step of least regret.
 
     With dual averaging g is the sum of all gradients, and x_0 takes the place of x_t.
     """
     Gamma = float((s.G / s.metric).sum())
     if Gamma == 0.0:
         return s
-    eta = s.R / sqrt(Gamma)
-    dual = s.run.method.settings.get("dual")
-    target = s.run.x0 - eta * s.s / s.metric if dual else s.x - eta * g / s.metric
+    eta = s.R / sqrt(2.0 * Gamma)
+    target = s.run.x0 - eta * s.s / s.metric if s.dual else s.x - eta * g / s.metric
     even = (s.metric == s.metric[0]).all()
     x = s.run.domain.project(target) if even else s.run.domain.project(target, s.metric)
     away = x - s.run.x0
