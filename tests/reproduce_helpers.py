@@ -8,10 +8,9 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from poem_cma.reproduce import execute
-from poem_cma.reproduce.cells import Cell
+from poem_cma.campaign.cells import Cell
 from poem_cma.reproduce.data import PAPER_SETS
-from poem_cma.reproduce.plan import PARTS, Request, cells_of
+from poem_cma.reproduce.plan import PARTS, Request, cells_of, missing, work
 from poem_cma.reproduce.scale import QUICK
 
 TINY = replace(
@@ -24,9 +23,9 @@ REQUEST = Request(PARTS, TINY, tuple((paper, paper.stand_in) for paper in PAPER_
 
 def compute(folder: Path, cells: list[Cell] | None = None) -> int:
     """Compute what is missing, here and now; how many cells that was."""
-    todo = execute.missing(folder, cells_of(REQUEST) if cells is None else cells)
+    todo = missing(folder, cells_of(REQUEST) if cells is None else cells)
     for cell in todo:
-        execute.work(folder, cell)
+        work(folder, cell)
     return len(todo)
 
 

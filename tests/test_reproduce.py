@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 from reproduce_helpers import REQUEST, command, compute, contents, run_command, without_network
 
-from poem_cma.reproduce import execute
+from poem_cma.campaign import execute
 from poem_cma.reproduce.output import write
 from poem_cma.reproduce.pictures import pictures
-from poem_cma.reproduce.plan import cells_of
+from poem_cma.reproduce.plan import cells_of, missing, work
 from poem_cma.reproduce.results import read
 
 HORIZON = ("--iterations", "50", "--seeds", "1", "--jobs", "2")
@@ -58,7 +58,7 @@ def test_every_claim_has_a_verdict_and_is_on_the_page(results: Path) -> None:
 
 
 def test_there_is_nothing_left_to_do_and_writing_again_changes_no_byte(results: Path, tmp_path: Path) -> None:
-    assert execute.missing(results, cells_of(REQUEST)) == []
+    assert missing(results, cells_of(REQUEST)) == []
     shutil.copytree(results / "cells", tmp_path / "cells")
     write(tmp_path, REQUEST)
     assert contents(tmp_path) == contents(results)
@@ -66,7 +66,7 @@ def test_there_is_nothing_left_to_do_and_writing_again_changes_no_byte(results: 
 
 def test_processes_give_the_same_bytes(results: Path, tmp_path: Path) -> None:
     some = cells_of(REQUEST)[::9]
-    execute.run(tmp_path, some, 2, lambda cell: None)
+    execute.run(tmp_path, some, 2, lambda cell: None, work)
     made, before = contents(tmp_path), contents(results)
     assert len(made) == 2 * len(some)
     assert made == {name: before[name] for name in made}

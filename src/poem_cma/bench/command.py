@@ -1,0 +1,110 @@
+"""The command itself: plan, compute what is missing, then draw and write everything from the files."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from poem_cma.campaign.cells import Cell
+from poem_cma.campaign.watch import Stopped, compute, console
+
+if TYPE_CHECKING:
+    from poem_cma.bench.plan import Entry, Request
+
+__all__ = ["Stopped", "bench"]
+
+_NEEDED = ("rich", "matplotlib", "plotly")
+
+
+def bench(
+    *, full: bool, problems: list[str] | None, methods: list[str] | None, jobs: int | None, out: Path
+) -> Path:  # fmt: skip
+    """Do all of it, and return the report's path."""
+    if absent := [package for package in _NEEDED if find_spec(package) is None]:
+        raise Stopped(f'{", ".join(absent)} not installed: pip install "poem-cma[bench]"')
+    from poem_cma.bench.output import write
+
+    started = time.monotonic()
+    request = make_request(full=full, problems=problems, methods=methods)
+    for note in request.notes:
+        console().print(note, style="yellow", markup=False, soft_wrap=True)
+    run(request, jobs, out)
+    with console().status(f"figures, tables and report into {out}"):
+        report, headline = write(out, request)
+    console().print(headline, markup=False, highlight=False, soft_wrap=True)
+    seconds = time.monotonic() - started
+    console().print(f"done in {seconds:.0f} s; open {report}", markup=False, highlight=False, soft_wrap=True)
+    return report
+
+
+def make_request(*, full: bool, problems: list[str] | None, methods: list[str] | None) -> Request:
+    """What can be run of what is asked for, with a note for everything that cannot."""
+    from poem_cma import problems as library
+    from poem_cma.bench.plan import Request
+    from poem_cma.bench.players import choose
+    from poem_cma.bench.scale import FULL, QUICK
+    from poem_cma.datasets import DatasetError
+
+    scale = FULL if full else QUICK
+    notes, found, players = [], [], []
+    try:
+        chosen = choose(methods)
+        for name in problems or scale.problems:
+            try:
+                library.load(name)
+                found.append(name)
+            except DatasetError as error:
+                notes.append(f"{name} is left out: {error}")
+    except ValueError as error:
+        raise Stopped(str(error)) from None
+    for player in chosen:
+        if absent := player.missing():
+            notes.append(f'{player.title}: {", ".join(absent)} not installed (pip install "poem-cma[bench]")')
+        else:
+            players.append(player.name)
+    if not found or not players:
+        raise Stopped("; ".join(notes))
+    return Request(scale, tuple(found), tuple(players), tuple(notes))
+
+
+def run(request: Request, jobs: int | None, out: Path) -> None:
+    """Compute the cells that are missing; the runs of a tuned setting follow its tuning."""
+    from poem_cma.bench.plan import default_cells, entries, run_cells, tuned_cells, tuning_cell, work
+    from poem_cma.campaign import records
+
+    todo: list[Cell] = []
+    waiting: dict[str, Entry] = {}  # the entries whose tuning is to come
+    of, later, later_cells = 0, 0.0, 0
+    for entry in entries(request):
+        first: list[Cell] = []
+        if entry.tunable:
+            cell = tuning_cell(entry)
+            tuned = records.load(out, cell)
+            if tuned is None:
+                first.append(cell)
+                waiting[cell.name] = entry
+                expected = run_cells(entry, entry.player.start, request.scale.seeds)
+                later += sum(c.seconds for c in expected)
+                later_cells += len(expected)
+                of += len(expected) + 1
+            else:
+                of += 1
+                first += tuned_cells(entry, tuned)
+                of += len(tuned_cells(entry, tuned))
+        default = default_cells(entry)
+        of += len(default)
+        todo += [c for c in [*first, *default] if not records.finished(out, c)]
+
+    def then(cell: Cell) -> Iterable[Cell]:
+        if cell.kind != "tune":
+            return ()
+        tuned = records.load(out, cell)
+        assert tuned is not None
+        return [c for c in tuned_cells(waiting[cell.name], tuned) if not records.finished(out, c)]
+
+    compute(
+        out, todo, of, title=request.scale.name, jobs=jobs, work=work, then=then, later=later, later_cells=later_cells
+    )
