@@ -174,7 +174,8 @@ class Task:
         x = np.asarray(x, dtype=float)
         if not np.isfinite(x).all():
             return WORST
-        gap = (self.problem.objective(self.project(x)) - self.problem.optimum) / self._unit
+        with np.errstate(all="ignore"):  # a point far out may have no finite value
+            gap = (self.problem.objective(self.project(x)) - self.problem.optimum) / self._unit
         return min(float(gap), WORST) if isfinite(gap) else WORST
 
     def _draw(self, numbers: Sequence[int]) -> list[Any]:
