@@ -95,7 +95,7 @@ PLAYERS = [
         "zo-sgd-many", "SGD, several directions", play_sgd,
         default={"step": 1.0, "decay": "sqrt", "smoothing": 1e-3, "directions_a_step": 16},
         start={"step": 1.0, "decay": "linear", "smoothing": 1e-3, "directions_a_step": 16, "shared": True},
-        axes=(*_SEARCH, Axis("directions_a_step", (4, 64)), *_REST[:1]),
+        axes=(*_SEARCH, Axis("decay", ("sqrt",)), Axis("directions_a_step", (4, 64)), *_REST[:1]),
     ),
     Player(
         "zo-adamm", "ZO-AdaMM", play_adamm,

@@ -86,11 +86,11 @@ def play(
         import jax
 
         value = Projected(task, shared=shared, batch=batch, penalty=penalty)
-        key = jax.random.key(task.seed)
+        key = jax.random.PRNGKey(task.seed)
         state = init(key, np.asarray(task.x0, dtype=np.float32), std)
         task.recommend(lambda: np.asarray(state.mean, dtype=float))
         rounds = task.budget // (n * batch)
-        keys = jax.random.split(key, 2 * max(rounds, 1))
+        keys = np.asarray(jax.random.split(key, 2 * max(rounds, 1)))  # a row of an array of JAX's takes it a while
         for t in range(rounds):
             now = rate * (1.0 - t / rounds if decay == "linear" else 1.0)
             X = ask(keys[2 * t], state, now, std)
