@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+
+import pytest
 
 from poem_cma.campaign.cells import Cell
 from poem_cma.reproduce.data import PAPER_SETS
@@ -51,3 +54,18 @@ def run_command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[st
 def contents(folder: Path) -> dict[str, bytes]:
     """Every file below a folder."""
     return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def browser() -> str:
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if found is None:
+        pytest.skip("no chromium on this machine; install it (Debian: apt-get install chromium) to test the page")
+    return found
+
+
+def browse(profile: Path, page: Path, *flags: str) -> subprocess.CompletedProcess[str]:
+    """Open a page without a window; the console's messages are on standard error."""
+    common = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars")
+    log = ("--enable-logging=stderr", "--virtual-time-budget=20000", f"--user-data-dir={profile}")
+    arguments = [browser(), *common, *log, *flags, page.as_uri()]
+    return subprocess.run(arguments, capture_output=True, text=True, timeout=90, check=True)

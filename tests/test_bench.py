@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from bench_helpers import TINY
-from reproduce_helpers import command, run_command, without_network
+from reproduce_helpers import browse, command, run_command, without_network
 
 from poem_cma.bench import command as module
 from poem_cma.bench import player as player_module
@@ -97,13 +97,20 @@ def test_everything_is_written(results: Path) -> None:
     assert row["ratio"] > 0.0
 
 
+def test_the_page_in_a_browser(results: Path, tmp_path: Path) -> None:
+    seen = browse(tmp_path / "profile", results / "report.html", "--dump-dom")
+    assert [line for line in seen.stderr.splitlines() if "CONSOLE" in line] == []
+    charts = 2 * 2 + 1 + 2  # two pairs of profiles, the ratios, two problems
+    assert f'data-charts="{charts}"' in seen.stdout
+
+
 def test_nothing_is_left_to_do_until_our_code_changes(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run_here(results, REQUEST, monkeypatch) == []
     monkeypatch.setattr(player_module, "_digest", lambda parts: "other" if "auto" in parts else "same")
     todo: list[Any] = []
     monkeypatch.setattr(module, "compute", lambda out, cells, of, **_: todo.extend(cells))
     module.run(REQUEST, 1, results)
-    assert {cell.settings["method"] for cell in todo} == {"auto", "poem", "poem-cma"}
+    assert {cell.settings["method"] for cell in todo} == {"auto", "poem", "poem-cma"}  # neither is what it was
     monkeypatch.undo()
     todo.clear()
     monkeypatch.setattr(module, "compute", lambda out, cells, of, **_: todo.extend(cells))

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from reproduce_helpers import REQUEST, command, compute, contents, run_command, without_network
+from reproduce_helpers import REQUEST, browse, command, compute, contents, run_command, without_network
 
 from poem_cma.campaign import execute
 from poem_cma.reproduce.output import write
@@ -128,21 +128,6 @@ def run_python(code: str) -> str:
     import sys
 
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
-
-
-def browser() -> str:
-    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if found is None:
-        pytest.skip("no chromium on this machine; install it (Debian: apt-get install chromium) to test the page")
-    return found
-
-
-def browse(profile: Path, page: Path, *flags: str) -> subprocess.CompletedProcess[str]:
-    """Open a page without a window; the console's messages are on standard error."""
-    common = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars")
-    log = ("--enable-logging=stderr", "--virtual-time-budget=20000", f"--user-data-dir={profile}")
-    arguments = [browser(), *common, *log, *flags, page.as_uri()]
-    return subprocess.run(arguments, capture_output=True, text=True, timeout=90, check=True)
 
 
 def test_the_page_in_a_browser(results: Path, tmp_path: Path) -> None:

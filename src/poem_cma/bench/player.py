@@ -57,6 +57,8 @@ class Player:
         About how many seconds it takes for a point, and how many more for each dimension, to plan with.
     up_to : int
         In more dimensions than this it does not take part: minutes for a run.
+    code : tuple of str
+        Ours: the files and folders of the package whose change makes a result out of date.
     edition : int
         To be raised when the way it plays is changed, so that old results are not taken for new ones.
     """
@@ -72,6 +74,7 @@ class Player:
     pace: float = 50e-6
     growth: float = 0.0
     up_to: int = 10**6
+    code: tuple[str, ...] = ()
     edition: int = 1
 
     def missing(self) -> list[str]:
@@ -81,8 +84,7 @@ class Player:
     def made_by(self) -> dict[str, str]:
         """What a result depends on beside its setting; another version makes it out of date."""
         if self.role == "ours":
-            code = {"auto": ("auto", "methods.py"), "poem": ("descent.py", "rules.py"), "poem-cma": ("descent.py",)}
-            return {"poem_cma": poem_cma.__version__, "code": _digest(code[self.name])}
+            return {"poem_cma": poem_cma.__version__, "code": _digest(self.code)}
         return {"edition": str(self.edition)} | {name: _version(name) or "" for name in self.packages}
 
     def seconds(self, d: int, budget: int, setting: Setting) -> float:

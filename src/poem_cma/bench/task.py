@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import isfinite, sqrt
 from typing import Any
 
@@ -91,18 +91,18 @@ class Task:
 
     def at(self, X: Any, numbers: Sequence[int]) -> Any:
         """The mean of F over these xi's at each row of X; every pair of a row and a xi is one call."""
-        self._pay(len(X) * len(numbers))
+        return self.charge(len(X) * len(numbers), lambda: self._mean(X, numbers))
+
+    def charge(self, calls: int, evaluate: Callable[[], Any]) -> Any:
+        """The result of `evaluate`, which makes so many calls of F; refused where they are not left."""
+        if self.nfev + calls > self.budget:
+            raise Spent
+        self._note(self.nfev + calls)
+        self.nfev += calls
         started = time.perf_counter()
-        values = np.zeros(len(X))
-        if self.shareable:
-            for xi in self._draw(numbers):
-                values += self.problem.fun(X, xi)
-        else:  # whatever was asked, every call has its own
-            for j, x in enumerate(X):
-                for n in self.fresh(len(numbers)):
-                    values[j] += self.problem.fun(x[None], self._sample(n))[0]
+        result = evaluate()
         self._oracle_seconds += time.perf_counter() - started
-        return values / len(numbers)
+        return result
 
     def values(self, X: Any, *, shared: bool = True, batch: int = 1) -> Any:
         """The mean of F over `batch` new xi's at each row: the same ones for all rows, or each its own."""
@@ -114,9 +114,9 @@ class Task:
 
     def gradient(self, x: Any, cost: int) -> Any:
         """A subgradient of F(.; xi) at x for a new xi, at the price of so many calls."""
-        assert self.problem.gradient is not None
-        self._pay(cost)
-        return self.problem.gradient(x, self._sample(self.fresh(1)[0]))
+        gradient = self.problem.gradient
+        assert gradient is not None
+        return self.charge(cost, lambda: gradient(x, self._sample(self.fresh(1)[0])))
 
     def recommend(self, point: Any) -> None:
         """The point to use by now; or a function without arguments that returns it, called when it is needed."""
@@ -147,18 +147,6 @@ class Task:
             "seconds": round(total, 4), "oracle_seconds": round(self._oracle_seconds, 4),
         }  # fmt: skip
 
-    def oracle_time(self, started: float) -> None:
-        """Time spent on F by a player that evaluates it in its own way."""
-        self._oracle_seconds += time.perf_counter() - started
-
-    def _pay(self, calls: int) -> None:
-        if self.nfev + calls > self.budget:
-            raise Spent
-        self._note(self.nfev + calls)
-        self.nfev += calls
-
-    pay = _pay
-
     def _note(self, reached: int) -> None:
         """The gap of the recommendation that stands until so many calls are made."""
         if not self._ahead or self._ahead[0] >= reached:
@@ -177,6 +165,17 @@ class Task:
         with np.errstate(all="ignore"):  # a point far out may have no finite value
             gap = (self.problem.objective(self.project(x)) - self.problem.optimum) / self._unit
         return min(float(gap), WORST) if isfinite(gap) else WORST
+
+    def _mean(self, X: Any, numbers: Sequence[int]) -> Any:
+        values = np.zeros(len(X))
+        if self.shareable:
+            for xi in self._draw(numbers):
+                values += self.problem.fun(X, xi)
+        else:  # whatever was asked, every call has its own
+            for j, x in enumerate(X):
+                for n in self.fresh(len(numbers)):
+                    values[j] += self.problem.fun(x[None], self._sample(n))[0]
+        return values / len(numbers)
 
     def _draw(self, numbers: Sequence[int]) -> list[Any]:
         if any(n not in self._cache for n in numbers):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+from functools import partial
 
 import numpy as np
 
@@ -29,14 +29,17 @@ def play(task: Task, method: str) -> None:
     opt.history.most = 64  # it is not needed here
     task.recommend(lambda: opt.result().x)
     while (probe := opt.ask()) is not None:
-        task.pay(len(probe.points))
-        started = time.perf_counter()
-        values = oracle(probe.points, probe.numbers)
-        task.oracle_time(started)
+        values = task.charge(len(probe.points), partial(oracle, probe.points, probe.numbers))
         opt.tell(probe, values)
 
 
+_LOOP = ("descent.py", "rules.py", "search.py", "differences.py")
+
 PLAYERS = [
-    Player(name, title, play, {"method": name}, role="ours", pace=80e-6)
-    for name, title in (("auto", "auto"), ("poem", "POEM"), ("poem-cma", "POEM-CMA"))
+    Player(name, title, play, {"method": name}, role="ours", pace=80e-6, code=("methods.py", *code))
+    for name, title, code in (
+        ("auto", "auto", ("auto",)),
+        ("poem", "POEM", _LOOP),
+        ("poem-cma", "POEM-CMA", (*_LOOP, "spectrum.py")),
+    )
 ]
