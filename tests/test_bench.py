@@ -154,6 +154,14 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:
     again = run_command(tmp_path, *arguments)
     assert re.search(r"all \d+ cells are there already", again.stderr)
 
+    next(out.glob("cells/run/max-affine-poem-*.json")).unlink()
+    only = run_command(tmp_path, *arguments, "--report-only")
+    assert only.returncode == 0, only.stderr
+    assert re.search(r"1 of \d+ cells are not there yet", only.stderr)
+    text = (out / "report.md").read_text()
+    assert "POEM" not in text
+    assert "ZO-SGD" in text
+
 
 def test_what_is_missing_is_said_and_the_others_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(player_module, "_version", lambda name: None if name in ("cma", "evosax", "jax") else "1")

@@ -78,6 +78,7 @@ def bench(
     methods: Annotated[str, typer.Option(help="Only these, names with commas between.")] = "",
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes; by default one a processor, up to 4.")] = None,
     out: Annotated[Path, typer.Option(file_okay=False, help="Where the results go.")] = Path("results/bench"),
+    report_only: Annotated[bool, typer.Option("--report-only", help="Run nothing; report what is there.")] = False,
 ) -> None:
     """Run our methods and their peers on the same problems; write raw results, profiles, ratios and report.html.
 
@@ -90,7 +91,7 @@ def bench(
 
     names = [[name.strip() for name in text.split(",") if name.strip()] or None for text in (problems, methods)]
     try:
-        run(full=full, problems=names[0], methods=names[1], jobs=jobs, out=out)
+        run(full=full, problems=names[0], methods=names[1], jobs=jobs, out=out, report_only=report_only)
     except (Stopped, OSError) as error:
         typer.echo(f"poem-cma: {error}", err=True)
         raise typer.Exit(1) from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ from poem_cma.campaign.cells import Cell
 from poem_cma.campaign.watch import Stopped, compute, console
 
 if TYPE_CHECKING:
-    from poem_cma.bench.plan import Entry, Request
+    from poem_cma.bench.plan import Request
 
 __all__ = ["Stopped", "bench"]
 
@@ -20,7 +21,13 @@ _NEEDED = ("rich", "matplotlib", "plotly")
 
 
 def bench(
-    *, full: bool, problems: list[str] | None, methods: list[str] | None, jobs: int | None, out: Path
+    *,
+    full: bool,
+    problems: list[str] | None,
+    methods: list[str] | None,
+    jobs: int | None,
+    out: Path,
+    report_only: bool = False,
 ) -> Path:  # fmt: skip
     """Do all of it, and return the report's path."""
     if absent := [package for package in _NEEDED if find_spec(package) is None]:
@@ -29,9 +36,12 @@ def bench(
 
     started = time.monotonic()
     request = make_request(full=full, problems=problems, methods=methods)
+    if report_only:
+        request = _with_what_is_missing(request, out)
     for note in request.notes:
         console().print(note, style="yellow", markup=False, soft_wrap=True)
-    run(request, jobs, out)
+    if not report_only:
+        run(request, jobs, out)
     with console().status(f"figures, tables and report into {out}"):
         report, headline = write(out, request)
     console().print(headline, markup=False, highlight=False, soft_wrap=True)
@@ -70,41 +80,29 @@ def make_request(*, full: bool, problems: list[str] | None, methods: list[str] |
     return Request(scale, tuple(found), tuple(players), tuple(notes))
 
 
+def _with_what_is_missing(request: Request, out: Path) -> Request:
+    from poem_cma.bench.plan import what_is_missing
+
+    missing = what_is_missing(out, request)
+    if not (number := len(missing.todo) + missing.later_cells):
+        return request
+    note = f"{number} of {missing.of} cells are not there yet: a method whose runs are not complete is left out"
+    return replace(request, notes=(*request.notes, note))
+
+
 def run(request: Request, jobs: int | None, out: Path) -> None:
     """Compute the cells that are missing; the runs of a tuned setting follow its tuning."""
-    from poem_cma.bench.plan import default_cells, entries, run_cells, tuned_cells, tuning_cell, work
+    from poem_cma.bench.plan import tuned_cells, what_is_missing, work
     from poem_cma.campaign import records
 
-    todo: list[Cell] = []
-    waiting: dict[str, Entry] = {}  # the entries whose tuning is to come
-    of, later, later_cells = 0, 0.0, 0
-    for entry in entries(request):
-        first: list[Cell] = []
-        if entry.tunable:
-            cell = tuning_cell(entry)
-            tuned = records.load(out, cell)
-            if tuned is None:
-                first.append(cell)
-                waiting[cell.name] = entry
-                expected = run_cells(entry, entry.player.start, request.scale.seeds)
-                later += sum(c.seconds for c in expected)
-                later_cells += len(expected)
-                of += len(expected) + 1
-            else:
-                of += 1
-                first += tuned_cells(entry, tuned)
-                of += len(tuned_cells(entry, tuned))
-        default = default_cells(entry)
-        of += len(default)
-        todo += [c for c in [*first, *default] if not records.finished(out, c)]
+    missing = what_is_missing(out, request)
 
     def then(cell: Cell) -> Iterable[Cell]:
-        if cell.kind != "tune":
-            return ()
-        tuned = records.load(out, cell)
-        assert tuned is not None
-        return [c for c in tuned_cells(waiting[cell.name], tuned) if not records.finished(out, c)]
+        tuned = records.load(out, cell) if cell.kind == "tune" else None
+        runs = [] if tuned is None else tuned_cells(missing.to_tune[cell.name], tuned)
+        return [c for c in runs if not records.finished(out, c)]
 
     compute(
-        out, todo, of, title=request.scale.name, jobs=jobs, work=work, then=then, later=later, later_cells=later_cells
-    )
+        out, missing.todo, missing.of, title=request.scale.name, jobs=jobs, work=work, then=then,
+        later=missing.later_seconds, later_cells=missing.later_cells,
+    )  # fmt: skip

@@ -22,7 +22,17 @@ from poem_cma.campaign import records
 from poem_cma.campaign.cells import Cell
 from poem_cma.problems import Problem
 
-__all__ = ["Entry", "Request", "default_cells", "entries", "run_cells", "tuned_cells", "tuning_cell", "work"]
+__all__ = [
+    "Entry",
+    "Request",
+    "default_cells",
+    "entries",
+    "run_cells",
+    "tuned_cells",
+    "tuning_cell",
+    "what_is_missing",
+    "work",
+]
 
 
 @dataclass(frozen=True)
@@ -98,6 +108,41 @@ def default_cells(entry: Entry) -> list[Cell]:
 def tuned_cells(entry: Entry, tuned: Mapping[str, Any]) -> list[Cell]:
     """The runs of the setting that a finished tuning cell found."""
     return run_cells(entry, tuned["best"], entry.scale.seeds)
+
+
+@dataclass(frozen=True)
+class Missing:
+    """What is left to do: cells that can be computed now, and those that wait for their tuning."""
+
+    todo: list[Cell]
+    to_tune: dict[str, Entry]  # by the name of the tuning cell
+    of: int  # cells altogether
+    later_cells: int
+    later_seconds: float
+
+
+def what_is_missing(folder: Path, request: Request) -> Missing:
+    """Compare what is asked for with the files that are there."""
+    todo: list[Cell] = []
+    to_tune: dict[str, Entry] = {}
+    later: list[Cell] = []
+    of = 0
+    for entry in entries(request):
+        now = default_cells(entry)
+        if entry.tunable:
+            cell = tuning_cell(entry)
+            tuned = records.load(folder, cell)
+            if tuned is None:
+                to_tune[cell.name] = entry
+                later += run_cells(entry, entry.player.start, entry.scale.seeds)
+                now = [cell, *now]
+            else:
+                now = [*tuned_cells(entry, tuned), *now]
+                of += 1
+        now = list({c.name: c for c in now}.values())  # tuning may have found the defaults
+        of += len(now)
+        todo += [c for c in now if not records.finished(folder, c)]
+    return Missing(todo, to_tune, of + len(later), len(later), sum(c.seconds for c in later))
 
 
 def work(folder: Path, cell: Cell) -> None:
