@@ -87,8 +87,8 @@ def tuning_cell(entry: Entry) -> Cell:
     return Cell("tune", settings, seconds, player.made_by())
 
 
-def run_cells(entry: Entry, setting: Setting, seeds: int) -> list[Cell]:
-    """The runs of a setting; three at most where they are slow."""
+def run_cells(entry: Entry, setting: Setting, seeds: int, if_slow: int = 3) -> list[Cell]:
+    """The runs of a setting, fewer where they are slow."""
     player, scale = entry.player, entry.scale
     seconds = player.seconds(entry.problem.d, scale.budget, setting)
     settings = {
@@ -96,13 +96,15 @@ def run_cells(entry: Entry, setting: Setting, seeds: int) -> list[Cell]:
     }  # fmt: skip
     return [
         Cell("run", settings | {"seed": seed}, seconds, player.made_by())
-        for seed in range(min(seeds, 3) if seconds > scale.slow else seeds)
+        for seed in range(min(seeds, if_slow) if seconds > scale.slow else seeds)
     ]
 
 
 def default_cells(entry: Entry) -> list[Cell]:
     """The runs with the defaults; of our methods, and of those without any parameter, the only ones."""
-    return run_cells(entry, entry.player.default, entry.scale.default_seeds if entry.tunable else entry.scale.seeds)
+    if not entry.tunable:
+        return run_cells(entry, entry.player.default, entry.scale.seeds)
+    return run_cells(entry, entry.player.default, entry.scale.default_seeds, if_slow=1)
 
 
 def tuned_cells(entry: Entry, tuned: Mapping[str, Any]) -> list[Cell]:

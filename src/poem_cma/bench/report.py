@@ -33,7 +33,7 @@ def rules(results: Results) -> list[str]:
     return [
         f"Every run has {scale.budget:,} calls of F; a mean over b samples costs b calls. Ours and tuned peers have "
         f"{scale.seeds} seeds, peers with their defaults {scale.default_seeds}; where one run takes more than "
-        f"{scale.slow:g} s, at most three.",
+        f"{scale.slow:g} s, three and one.",
         "The gap is (f(x) - f*) / (f(x0) - f*) of the point a method recommends at that moment, with the exact f and "
         "the certified f*. It is written down along one run; curves are medians over seeds.",
         "Peers are tuned on the very problem they play, one axis of the grid after the other, by the last gap on "

@@ -31,7 +31,7 @@ class Scale:
     axes : int
         A peer is tuned along so many axes at most.
     slow : float
-        Where a run takes more seconds than this, there are three seeds at most.
+        Where a run takes more seconds than this, there are three seeds at most, and one with defaults.
     problems : tuple of str
     """
 
