@@ -20,10 +20,7 @@ Setting: TypeAlias = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Axis:
-    """A parameter and the values to try for it, all else as it is best so far.
-
-    With `factors`, the values multiply what is best so far; a value of several parameters is given as a tuple.
-    """
+    """A parameter and the values, or factors of the best so far, to try for it, all else being as is best so far."""
 
     name: str
     values: Sequence[Any]

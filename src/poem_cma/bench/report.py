@@ -76,4 +76,4 @@ Mode: {escape(scale.name)}, {scale.budget:,} calls, {scale.seeds} seeds.</p>
         shell.section("tables", "Tables", (), shown[2:]),
         f'<section id="rules"><h2>How it was measured</h2><ul>{items}</ul></section>',
     ]
-    return shell.page("poem-cma: the arena", "\n".join(parts).replace("**", ""))
+    return shell.page("poem-cma: the arena", "\n".join(parts))

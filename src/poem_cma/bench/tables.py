@@ -32,13 +32,13 @@ def ratio_table(ratios: list[Ratio], budget: int) -> Table:
         ahead = sum(r.value >= 1.0 for r in ratios)
         rows.append(
             [
-                "**geometric mean**",
+                "geometric mean",
                 "",
                 "",
                 "",
                 "",
                 f"at least 1 on {ahead} of {len(ratios)} problems",
-                f"**{mean:.2f}**",
+                f"{mean:.2f}",
             ]
         )
     header = [
@@ -73,15 +73,14 @@ def overview(results: Results, profiles: Iterable[Profiles]) -> Table:
 
 def finals(results: Results) -> Table:
     """The median gap at the end: ours, and every peer at its best."""
-    names = list(_players(results.problems))
-    titles: dict[str, str] = {c.player.name: c.player.title for p in results.problems for c in p.curves}
+    titles = {c.player.name: c.player.title for p in results.problems for c in p.curves}
     rows = []
     for p in results.problems:
-        best = {name: min((c.final for c in p.curves if c.player.name == name), default=None) for name in names}
-        least = min((gap for name, gap in best.items() if gap is not None and not name.startswith("dog")), default=None)
-        shown = [("" if gap is None else f"**{_gap(gap)}**" if gap == least else _gap(gap)) for gap in best.values()]
-        rows.append([p.name, *shown])
-    return Table("Median gap at the end, the better of defaults and tuned", ["problem", *map(titles.get, names)], rows)  # type: ignore[list-item]
+        least = min((c.final for c in p.curves if c.player.role != "limit"), default=None)
+        best = {name: min((c.final for c in p.curves if c.player.name == name), default=None) for name in titles}
+        rows.append([p.name, *(_gap(gap) + " ★" * (gap == least) if gap is not None else "" for gap in best.values())])
+    title = "Median gap at the end, the better of defaults and tuned; a star for the best without gradients"
+    return Table(title, ["problem", *titles.values()], rows)
 
 
 def noise_table(results: Results) -> Table:
