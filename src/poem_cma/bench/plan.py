@@ -6,11 +6,14 @@ For every problem and peer there is a tuning cell; when it is finished, the runs
 from __future__ import annotations
 
 import statistics
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from poem_cma import problems
 from poem_cma.bench.player import Player, Setting
@@ -102,6 +105,8 @@ def run_cells(entry: Entry, setting: Setting, seeds: int, if_slow: int = 3) -> l
 
 def default_cells(entry: Entry) -> list[Cell]:
     """The runs with the defaults; of our methods, and of those without any parameter, the only ones."""
+    if entry.player.role == "deterministic":
+        return run_cells(entry, entry.player.default, 1)  # another seed would change nothing
     if not entry.tunable:
         return run_cells(entry, entry.player.default, entry.scale.seeds)
     return run_cells(entry, entry.player.default, entry.scale.default_seeds, if_slow=1)
@@ -157,12 +162,14 @@ def compute_run(settings: Mapping[str, Any]) -> dict[str, Any]:
     """One run: the gaps of what was recommended at chosen numbers of calls, and how long it took."""
     task = Task(_load(settings["problem"]), settings["budget"], settings["seed"])
     note = ""
-    try:
-        PLAYERS[settings["method"]](task, settings["setting"])
-    except Spent:
-        pass
-    except Exception as error:  # a peer that breaks down is left with what it had recommended
-        note = f"{type(error).__name__}: {error}"[:200]
+    with warnings.catch_warnings(), np.errstate(all="ignore"):  # tuning tries steps that are far too large
+        warnings.simplefilter("ignore")
+        try:
+            PLAYERS[settings["method"]](task, settings["setting"])
+        except Spent:
+            pass
+        except Exception as error:  # a peer that breaks down is left with what it had recommended
+            note = f"{type(error).__name__}: {error}"[:200]
     return task.finish() | {"note": note}
 
 

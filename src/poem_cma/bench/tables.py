@@ -25,7 +25,7 @@ def ratio_table(ratios: list[Ratio], budget: int) -> Table:
             ours = f"not reached; the peer is at auto's last gap after {_count(r.calls)} calls"
         rows.append([
             r.problem.name, str(r.problem.d), r.peer.label, _gap(r.peer.final), _gap(r.ours.final), ours,
-            f"{r.value:.2f}",
+            _ratio(r.value),
         ])  # fmt: skip
     if ratios:
         mean = geometric_mean([r.value for r in ratios])
@@ -38,7 +38,7 @@ def ratio_table(ratios: list[Ratio], budget: int) -> Table:
                 "",
                 "",
                 f"at least 1 on {ahead} of {len(ratios)} problems",
-                f"{mean:.2f}",
+                _ratio(mean),
             ]
         )
     header = [
@@ -154,6 +154,10 @@ def _least(tried: Iterable[Mapping[str, Any]], shared: bool) -> float | None:
 
 def _gap(gap: float) -> str:
     return f"{gap:.2g}" if gap < 1e3 else "diverges"
+
+
+def _ratio(value: float) -> str:
+    return f"{value:.2f}" if value >= 0.1 else f"{value:.2g}"
 
 
 def _count(calls: float) -> str:

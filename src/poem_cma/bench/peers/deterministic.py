@@ -45,6 +45,13 @@ def _player(method: str) -> Callable[..., None]:
 
 
 PLAYERS = [
-    Player(f"scipy-{method.lower()}", f"SciPy {method}", _player(method), role="deterministic", packages=("scipy",))
+    Player(
+        f"scipy-{method.lower()}",
+        f"SciPy {method}",
+        _player(method),
+        role="deterministic",
+        packages=("scipy",),
+        pace=2e-3,
+    )
     for method in ("COBYQA", "COBYLA", "Nelder-Mead", "Powell")
 ]
