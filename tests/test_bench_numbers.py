@@ -37,33 +37,50 @@ def problem(*curves: Curve, name: str = "p", noisy: bool = True, d: int = 9) -> 
 AUTO = curve("auto", [1.0, 0.1, 0.01], [1.0, 0.1, 0.01], [1.0, 0.9, 0.9])  # median 1, 0.1, 0.01
 
 
-def test_reached_exactly_on_the_grid() -> None:
-    found = ratio(problem(AUTO, curve("pycma", [1.0, 0.5, 0.1])), 1000)
+def test_ours_is_ahead_and_reaches_the_peers_end_on_the_grid() -> None:
+    found = ratio(problem(AUTO, curve("pycma", [1.0, 0.5, 0.1])))
     assert found is not None
-    assert (found.reached, found.calls, found.value) == (True, 100.0, 10.0)
+    assert (found.ahead, found.our_calls, found.peer_calls, found.value) == (True, 100.0, 1000.0, 10.0)
 
 
-def test_reached_between_two_points_of_the_grid() -> None:
-    found = ratio(problem(AUTO, curve("pycma", [1.0, 0.5, 0.1 / sqrt(10.0)])), 1000)
+def test_or_between_two_points_of_the_grid() -> None:
+    found = ratio(problem(AUTO, curve("pycma", [1.0, 0.5, 0.1 / sqrt(10.0)])))
     assert found is not None
-    assert found.calls == pytest.approx(100.0 * sqrt(10.0))  # half way from 0.1 to 0.01 on a log axis
+    assert found.our_calls == pytest.approx(100.0 * sqrt(10.0))  # half way from 0.1 to 0.01 on a log axis
     assert found.value == pytest.approx(sqrt(10.0))
 
 
-def test_not_reached_the_question_is_asked_from_the_other_side() -> None:
-    found = ratio(problem(AUTO, curve("pycma", [1.0, 0.01, 0.001])), 1000)
+def test_the_peer_is_ahead_and_the_question_is_asked_from_the_other_side() -> None:
+    found = ratio(problem(AUTO, curve("pycma", [1.0, 0.01, 0.001])))
     assert found is not None
-    assert (found.reached, found.calls) == (False, 100.0)  # the peer is at 0.01, where we end, after 100 calls
+    assert (found.ahead, found.our_calls, found.peer_calls) == (False, 1000.0, 100.0)  # 0.01 is where we end
+    assert found.value == pytest.approx(0.1)
+
+
+def test_a_lucky_dip_counts_for_nobody() -> None:
+    peer = curve("pycma", [1.0, 0.5, 0.1])
+    dipped = ratio(problem(curve("auto", [1.0, 0.001, 0.2]), peer))  # below the peer's end, but not at the end
+    assert dipped is not None
+    assert not dipped.ahead
+    assert dipped.value < 1.0
+    lucky = ratio(problem(AUTO, curve("pycma", [0.001, 0.5, 0.1])))
+    assert lucky is not None
+    assert lucky.value == 10.0
+
+
+def test_a_peer_that_is_done_early_is_not_charged_its_budget() -> None:
+    found = ratio(problem(curve("auto", [1.0, 0.5, 1e-9]), curve("pycma", [1.0, 1e-9, 1e-9])))
+    assert found is not None
     assert found.value == pytest.approx(0.1)
 
 
 def test_the_same_curve_has_ratio_one_and_swapping_inverts() -> None:
-    same = ratio(problem(AUTO, curve("pycma", [1.0, 0.1, 0.01])), 1000)
+    same = ratio(problem(AUTO, curve("pycma", [1.0, 0.1, 0.01])))
     assert same is not None
     assert same.value == 1.0
     slow = [1.0, 0.8, 0.2]
-    ahead = ratio(problem(AUTO, curve("pycma", slow)), 1000)
-    behind = ratio(problem(curve("auto", slow), curve("pycma", [1.0, 0.1, 0.01])), 1000)
+    ahead = ratio(problem(AUTO, curve("pycma", slow)))
+    behind = ratio(problem(curve("auto", slow), curve("pycma", [1.0, 0.1, 0.01])))
     assert ahead is not None
     assert behind is not None
     assert ahead.value * behind.value == pytest.approx(1.0)
@@ -75,21 +92,21 @@ def test_the_best_peer_is_the_best_of_defaults_and_tuned_and_the_limit_is_no_pee
         curve("pycma", [1.0, 0.9, 0.3], variant="tuned"), curve("pycma", [1.0, 0.9, 0.2]),
         curve("zo-sgd", [1.0, 1.0, 0.4]),
     )  # fmt: skip
-    found = ratio(p, 1000)
+    found = ratio(p)
     assert found is not None
     assert (found.peer.player.name, found.peer.variant) == ("pycma", "default")
-    assert ratio(problem(AUTO), 1000) is None
-    assert ratio(problem(curve("pycma", [1.0, 1.0, 1.0])), 1000) is None
+    assert ratio(problem(AUTO)) is None
+    assert ratio(problem(curve("pycma", [1.0, 1.0, 1.0]))) is None
 
 
 def test_the_table_of_ratios() -> None:
     two = [problem(AUTO, curve("pycma", [1.0, 0.5, 0.1]), name="a"), problem(AUTO, curve("zo-sgd", [1.0, 0.01, 0.001]))]
     quiet = problem(AUTO, curve("pycma", [1.0, 0.5, 0.1]), name="quiet", noisy=False)
-    found = ratios([*two, quiet], 1000)
+    found = ratios([*two, quiet])
     assert [r.value for r in found] == pytest.approx([10.0, 0.1])
     rows = tables.ratio_table(found, 1000).rows
-    assert rows[0][-2:] == ["reached after 100 calls", "10.00"]
-    assert rows[1][-2:] == ["not reached; the peer is at auto's last gap after 100 calls", "0.10"]
+    assert rows[0][-2:] == ["auto reaches the peer's last gap after 100 calls", "10.00"]
+    assert rows[1][-2:] == ["not reached; the peer reaches auto's last gap after 100 calls", "0.10"]
     assert rows[2][-2:] == ["at least 1 on 1 of 2 problems", "1.00"]
 
 
@@ -100,7 +117,7 @@ levels = st.lists(st.sampled_from([1.0, 0.5, 0.2, 0.1, 0.05]), min_size=4, max_s
 def test_calls_to_reach_a_level(gaps: list[float], level: float) -> None:
     calls = [10, 30, 100, 1000]
     found = calls_to_reach(calls, gaps, level)
-    first = next((j for j, gap in enumerate(gaps) if gap <= level), None)
+    first = next((j for j in range(4) if all(gap <= level for gap in gaps[j:])), None)
     if first is None:
         assert found is None
         return

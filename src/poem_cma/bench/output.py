@@ -23,7 +23,7 @@ __all__ = ["write"]
 def write(folder: Path, request: Request) -> tuple[Path, str]:
     """Write figures, tables and the report; its path, and a line that says what came out."""
     results = read(folder, request)
-    found = ratios(results.problems, request.scale.budget)
+    found = ratios(results.problems)
     profiles = [made for tau in ACCURACIES if (made := make_profiles(results, tau)) is not None]
     drawn = pictures(results, profiles, found)
     for picture in drawn:
@@ -61,7 +61,7 @@ def _records(found: list[Ratio]) -> list[dict[str, object]]:
     return [
         {
             "problem": r.problem.name, "d": r.problem.d, "peer": r.peer.player.name, "variant": r.peer.variant,
-            "peer_gap": r.peer.final, "auto_gap": r.ours.final, "reached": r.reached, "calls": r.calls,
+            "peer_gap": r.peer.final, "auto_gap": r.ours.final, "peer_calls": r.peer_calls, "auto_calls": r.our_calls,
             "ratio": r.value,
         }
         for r in found

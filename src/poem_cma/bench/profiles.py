@@ -1,6 +1,7 @@
 """Performance profiles (Dolan and Moré 2002) and data profiles (Moré and Wild 2009).
 
-A problem counts as solved to the accuracy tau when the median gap, (f - f*) / (f(x0) - f*), is at most tau. f* is known
+A problem counts as solved to the accuracy tau when the median gap, (f - f*) / (f(x0) - f*), is at most tau for good. f* is
+known
 here, so that no player's luck sets the standard.
 """
 

@@ -1,8 +1,9 @@
 """How many calls the best peer needs for each of ours: the number the arena is for.
 
-Let B be the budget and g the median gap at which the best peer ends. If `auto` reaches g after c calls, the ratio is
-B / c, one or more. If it does not, it ends at a larger gap h, which the peer reaches after c calls, and the ratio is
-c / B, less than one. So it is the same question asked from both sides, and it cannot be had without counting.
+Let B be the budget, and take the median gaps at which `auto` and the best peer end. Whoever ends lower reaches the
+other's last gap after c calls, for good: from there on its curve is never above it. The ratio is B / c where that is
+`auto`, and c / B where it is the peer: the same question asked from both sides, and a lucky dip half way counts for
+neither. Where both end at the same gap, at the optimum itself, the ratio is that of the calls they take to it.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ OURS = "auto"
 
 
 def calls_to_reach(calls: Any, gaps: Any, level: float) -> float | None:
-    """The first number of calls at which a curve is at or below a level; None where it never is.
+    """The number of calls from which on a curve is never above a level; None where it ends above.
 
     Between two points the curve is taken as straight on two log axes.
 
@@ -32,17 +33,17 @@ def calls_to_reach(calls: Any, gaps: Any, level: float) -> float | None:
     100.0
     >>> round(calls_to_reach([10, 1000], [1.0, 0.01], 0.1), 9)
     100.0
-    >>> calls_to_reach([10, 1000], [1.0, 0.01], 0.001)
+    >>> calls_to_reach([10, 100, 1000], [1.0, 0.01, 0.2], 0.1)
     """
     calls, gaps = np.asarray(calls, dtype=float), np.asarray(gaps, dtype=float)
-    below = np.flatnonzero(gaps <= level)
-    if not len(below):
+    above = np.flatnonzero(gaps > level)
+    if not len(above):
+        return float(calls[0])
+    j = int(above[-1]) + 1
+    if j == len(gaps):
         return None
-    j = int(below[0])
-    if j == 0 or gaps[j] == level:
-        return float(calls[j])
     share = log(gaps[j - 1] / level) / log(gaps[j - 1] / gaps[j])
-    return exp(log(calls[j - 1]) + share * log(calls[j] / calls[j - 1]))
+    return exp(log(calls[j - 1]) + share * log(calls[j] / calls[j - 1])) if share < 1.0 else float(calls[j])
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,33 +53,38 @@ class Ratio:
     problem: ProblemResults
     ours: Curve
     peer: Curve
-    calls: float  # ours to the peer's last gap; where it is not reached, the peer's to our last gap
-    reached: bool
-    budget: int
+    our_calls: float  # to the larger of the two last gaps; the budget for whose it is
+    peer_calls: float
+
+    @property
+    def ahead(self) -> bool:
+        """Whether ours ends as low as the peer, or lower."""
+        return self.ours.final <= self.peer.final
 
     @property
     def value(self) -> float:
         """The peer's calls over ours."""
-        return self.budget / self.calls if self.reached else self.calls / self.budget
+        return self.peer_calls / self.our_calls
 
 
-def ratio(problem: ProblemResults, budget: int) -> Ratio | None:
+def ratio(problem: ProblemResults) -> Ratio | None:
     """None where our curve, or any peer's, is not there."""
     ours, peers = problem.curve(OURS), problem.peers
     if ours is None or not peers:
         return None
     peer = peers[0]
-    calls = calls_to_reach(ours.calls, ours.median, peer.final)
-    if calls is not None:
-        return Ratio(problem, ours, peer, calls, True, budget)
-    back = calls_to_reach(peer.calls, peer.median, ours.final)
-    assert back is not None  # the peer ends below
-    return Ratio(problem, ours, peer, back, False, budget)
+    return Ratio(problem, ours, peer, _calls(ours, peer), _calls(peer, ours))
 
 
-def ratios(problems: Sequence[ProblemResults], budget: int) -> list[Ratio]:
+def _calls(curve: Curve, other: Curve) -> float:
+    """The calls of a curve to the other's last gap; all of them where it does not get there."""
+    reached = calls_to_reach(curve.calls, curve.median, other.final)
+    return float(curve.calls[-1]) if reached is None else reached
+
+
+def ratios(problems: Sequence[ProblemResults]) -> list[Ratio]:
     """Those of the noisy problems."""
-    return [r for p in problems if p.noisy and (r := ratio(p, budget)) is not None]
+    return [r for p in problems if p.noisy and (r := ratio(p)) is not None]
 
 
 def geometric_mean(values: Sequence[float]) -> float:

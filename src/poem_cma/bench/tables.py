@@ -19,10 +19,10 @@ def ratio_table(ratios: list[Ratio], budget: int) -> Table:
     """For every noisy problem: the best peer, where it ends, and how many calls `auto` needs to get there."""
     rows = []
     for r in ratios:
-        if r.reached:
-            ours = f"reached after {_count(r.calls)} calls"
+        if r.ahead:
+            ours = f"auto reaches the peer's last gap after {_count(r.our_calls)} calls"
         else:
-            ours = f"not reached; the peer is at auto's last gap after {_count(r.calls)} calls"
+            ours = f"not reached; the peer reaches auto's last gap after {_count(r.peer_calls)} calls"
         rows.append([
             r.problem.name, str(r.problem.d), r.peer.label, _gap(r.peer.final), _gap(r.ours.final), ours,
             _ratio(r.value),
@@ -43,7 +43,7 @@ def ratio_table(ratios: list[Ratio], budget: int) -> Table:
         )
     header = [
         "problem", "d", "best peer", f"its gap at {budget:,} calls", f"auto's gap at {budget:,} calls",
-        "the peer's last gap, by auto", "calls of the peer / of auto",
+        "which means", "calls of the peer / of auto",
     ]  # fmt: skip
     return Table("Calls of the best peer for each of ours", header, rows)
 
