@@ -1,8 +1,7 @@
 """Performance profiles (Dolan and Moré 2002) and data profiles (Moré and Wild 2009).
 
-A problem counts as solved to the accuracy tau when the median gap, (f - f*) / (f(x0) - f*), is at most tau for good. f* is
-known
-here, so that no player's luck sets the standard.
+A problem counts as solved to the accuracy tau when the median gap, (f - f*) / (f(x0) - f*), has come to tau for good.
+f* is known here, so that no player's luck sets the standard.
 """
 
 from __future__ import annotations
