@@ -86,7 +86,11 @@ def test_everything_is_written(results: Path) -> None:
     page, text = (results / "report.html").read_text(), (results / "report.md").read_text()
     assert "https://" not in re.sub(r"<script>.*?</script>", "", page, flags=re.S)  # nothing to fetch
     assert str(results) not in page
-    for title in ("Calls of the best peer for each of ours", "All methods", "What common random numbers are worth"):
+    for title in (
+        "Calls of the best peer for each of ours",
+        "All methods",
+        "What common random numbers are worth, at the setting",
+    ):
         assert title in page
     assert "| geometric mean |" in text
     for name in ("profiles-0_1", "profiles-0_01", "ratios", "problem-max-affine"):

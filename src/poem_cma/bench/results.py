@@ -13,7 +13,7 @@ from poem_cma.bench.plan import Request, default_cells, entries, tuned_cells, tu
 from poem_cma.bench.player import Player, Setting
 from poem_cma.campaign import records
 
-__all__ = ["Curve", "ProblemResults", "Results", "read"]
+__all__ = ["FLOOR", "Curve", "ProblemResults", "Results", "read"]
 
 #: A gap below this is as good as nought: rounding and the certificate's slack.
 FLOOR = 1e-9

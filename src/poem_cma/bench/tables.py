@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from poem_cma.bench.ratios import Ratio, geometric_mean
-from poem_cma.bench.results import Curve, ProblemResults, Results
+from poem_cma.bench.results import FLOOR, Curve, ProblemResults, Results
 from poem_cma.bench.solved import Profiles
 from poem_cma.campaign.table import Table
 
@@ -56,7 +56,7 @@ def overview(results: Results, profiles: Iterable[Profiles]) -> Table:
     for name in _players(noisy):
         own = [(p.curve(name), p.curve(name, "tuned")) for p in noisy]
         solved = [f"{100 * float(p.solved[p.names.index(name)]):.0f}%" if name in p.names else "" for p in made]
-        worth = [d.final / t.final for d, t in own if d is not None and t is not None]
+        worth = [_kept(d.final) / _kept(t.final) for d, t in own if d is not None and t is not None]
         first = sum(_wins(p, name) for p in noisy)
         overhead = float(np.median([c.overhead for pair in own for c in pair if c is not None]))
         title = next(c.player.title for pair in own for c in pair if c is not None)
@@ -92,14 +92,14 @@ def noise_table(results: Results) -> Table:
             tried = p.tunings.get(name, {}).get("tried", ())
             with_them, without = (_least(tried, shared) for shared in (True, False))
             if p.noisy and p.shareable and with_them is not None and without is not None:
-                worth.append(max(without, 1e-9) / max(with_them, 1e-9))
+                worth.append(_kept(without) / _kept(with_them))
         if worth:
             title = next(c.player.title for p in results.problems for c in p.curves if c.player.name == name)
             rows.append(
                 [title, str(len(worth)), f"{geometric_mean(worth):.2f}", f"{min(worth):.2f}", f"{max(worth):.2f}"]
             )
     header = ["peer", "problems", "gap without / with, geometric mean", "least", "largest"]
-    return Table("What common random numbers are worth", header, rows)
+    return Table("What common random numbers are worth, at the setting found with them", header, rows)
 
 
 def tuning_table(results: Results) -> Table:
@@ -150,6 +150,11 @@ def _wins(problem: ProblemResults, name: str) -> bool:
 def _least(tried: Iterable[Mapping[str, Any]], shared: bool) -> float | None:
     scores = [row["score"] for row in tried if row["setting"].get("shared", row["setting"].get("paired")) is shared]
     return min(scores, default=None)
+
+
+def _kept(gap: float) -> float:
+    """A gap above 1 counts as 1, for one can stay at x0."""
+    return min(max(gap, FLOOR), 1.0)
 
 
 def _gap(gap: float) -> str:
