@@ -50,7 +50,9 @@ def write(folder: Path, request: Request) -> tuple[Path, str]:
 
 def _markdown(results: Results, shown: list[Table], found: list[Ratio]) -> str:
     rules = "".join(f"* {rule}\n" for rule in report.rules(results))
-    parts = [f"{report.headline(found)[0].upper()}{report.headline(found)[1:]}.\n"]
+    scale, line = results.request.scale, report.headline(found)
+    parts = [f"## {scale.name.capitalize()}: {scale.budget:,} calls, {len(results.problems)} problems\n"]
+    parts.append(f"{line[0].upper()}{line[1:]}.\n")
     parts += [f"* {note}\n" for note in results.request.notes]
     parts += [f"### {t.title}\n\n{markdown(t.header, t.rows)}" for t in shown if t.rows]
     parts.append(f"### How it was measured\n\n{rules}")
