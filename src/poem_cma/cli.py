@@ -73,7 +73,7 @@ def reproduce(
 
 @app.command()
 def bench(
-    full: Annotated[bool, typer.Option("--full/--quick", help="About an hour, or about four minutes.")] = False,
+    full: Annotated[bool, typer.Option("--full/--quick", help="Over an hour, or about four minutes.")] = False,
     problems: Annotated[str, typer.Option(help="Only these, names with commas between.")] = "",
     methods: Annotated[str, typer.Option(help="Only these, names with commas between.")] = "",
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes; by default one a processor, up to 4.")] = None,
@@ -82,8 +82,8 @@ def bench(
 ) -> None:
     """Run our methods and their peers on the same problems; write raw results, profiles, ratios and report.html.
 
-    Peers play with their defaults and with a setting tuned on the very problem. Those that are not installed are left
-    out with a note: pip install "poem-cma[bench]". A stopped run goes on where it was when the same command is given
+    Peers play with their defaults and with a setting tuned on the very problem. Those that are not installed (they are
+    the extra named bench) are left out with a note. A stopped run goes on where it was when the same command is given
     again.
     """
     from poem_cma.bench.command import Stopped
