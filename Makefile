@@ -59,7 +59,9 @@ tests: $(INSTALLED)  ## the tests
 	@echo "== tests"
 	@$(BIN)/pytest --quiet --numprocesses=2
 
-bench: $(INSTALLED)  ## the measurements on mushrooms, w8a and a9a
+bench: $(INSTALLED)  ## the arena within four minutes (results/bench/report.html), and the measurements on real data
+	@echo "== arena, quick"
+	@$(BIN)/poem-cma bench --quick --out results/bench
 	@echo "== benchmarks"
 	@$(BIN)/python benchmarks/auto_numbers.py
 	@$(BIN)/python benchmarks/paper_numbers.py
