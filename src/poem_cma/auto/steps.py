@@ -101,6 +101,7 @@ def next_step(s: AutoState) -> AutoState:
     count = s.run.batch
     if s.dual:
         s = _moved(s, s.s)  # the scale may have changed
+    s = s._replace(step=step_length(s.eps))
     s = s._replace(
         stage=STEP, samples=s.samples + len(s.values), step_calls=0, mu=_smoothing(s),
         rescale_at=s.rescale_at or 1.15 * s.weight,
@@ -118,7 +119,7 @@ def next_step(s: AutoState) -> AutoState:
 def _smoothing(s: AutoState) -> float:
     """mu: a part of the scale that shrinks with the steps, but differences must not drown in rounding."""
     size, slope = abs(s.value), s.g_norm * (s.unit or 1.0)
-    resolved = _RESOLVED * s.eps * len(s.x) * size / (step_length(s.eps) * slope) if slope > 0.0 else 0.0
+    resolved = _RESOLVED * s.eps * len(s.x) * size / (s.step * slope) if slope > 0.0 else 0.0
     resolved = min(resolved, s.R) if isfinite(resolved) else 0.0
     return max(0.5 * s.R / sqrt(s.t + 1.0), resolved, 1e-9 * float(np.abs(s.x).max()), 1e-30)
 

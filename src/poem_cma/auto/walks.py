@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from poem_cma._types import Array
-from poem_cma.auto.estimators import Haar, Staircase, draw_haar, draw_staircase, step_length
+from poem_cma.auto.estimators import Haar, Staircase, draw_haar, draw_staircase
 from poem_cma.auto.replay import remembered
 from poem_cma.auto.state import REPLAY, WALK, AutoState, empty, has, in_unit
 from poem_cma.domains import Box
@@ -36,17 +36,17 @@ class Walks:
 
 def _draw(s: AutoState, j: int, rng: np.random.Generator) -> Haar | Staircase:
     domain = s.run.domain
-    n, step = domain.hull_dimension(len(s.x)), step_length(s.eps)
+    n = domain.hull_dimension(len(s.x))
     if s.kind == REPLAY and (known := remembered(s, j)) is not None:
-        return draw_haar(rng, s.centre, s.mu, s.metric, domain.tangent, n, 1, known[None], step)
+        return draw_haar(rng, s.centre, s.mu, s.metric, domain.tangent, n, 1, known[None], s.step)
     if s.kind in (WALK, REPLAY):
         tangent = domain.tangent if isinstance(domain, Box) else _unchanged
         rate = (s.active[s.order] + 1.0) / (s.tested[s.order] + 1.0)
         dense = s.active_trials > 3 and float(rate.mean()) > 0.8
         whole = not has(s.run, "bisection")
-        return draw_staircase(rng, s.centre, s.mu, s.metric, tangent, s.order, s.q, dense, whole, step)
+        return draw_staircase(rng, s.centre, s.mu, s.metric, tangent, s.order, s.q, dense, whole, s.step)
     subspace = s.subspace if s.use_subspace else s.subspace[:0]
-    return draw_haar(rng, s.centre, s.mu, s.metric, domain.tangent, n, s.q, subspace, step)
+    return draw_haar(rng, s.centre, s.mu, s.metric, domain.tangent, n, s.q, subspace, s.step)
 
 
 def _unchanged(V: Array) -> Array:

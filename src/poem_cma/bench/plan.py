@@ -159,7 +159,26 @@ def work(folder: Path, cell: Cell) -> None:
 
 
 def compute_run(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """One run: the gaps of what was recommended at chosen numbers of calls, and how long it took."""
+    """The gaps of what was recommended at chosen numbers of calls, and how long the longest run took."""
+    if not PLAYERS[settings["method"]].plans:
+        return _one_run(settings)
+    runs = [_one_run({**settings, "budget": budget}) for budget in budgets(settings["budget"])]
+    return runs[-1] | {"calls": [run["calls"][-1] for run in runs], "gaps": [run["gaps"][-1] for run in runs]}
+
+
+def budgets(most: int) -> list[int]:
+    """The budgets of runs whose last gaps make the curve of a method that plans for its budget.
+
+    Examples
+    --------
+    >>> budgets(1000)
+    [125, 177, 250, 354, 500, 707, 1000]
+    """
+    halvings = int(2.0 * np.log2(most / 100.0))
+    return [round(most * 2.0 ** (-j / 2.0)) for j in range(halvings, -1, -1)]
+
+
+def _one_run(settings: Mapping[str, Any]) -> dict[str, Any]:
     task = Task(_load(settings["problem"]), settings["budget"], settings["seed"])
     note = ""
     with warnings.catch_warnings(), np.errstate(all="ignore"):  # tuning tries steps that are far too large

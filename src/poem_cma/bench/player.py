@@ -56,6 +56,8 @@ class Player:
         In more dimensions than this it does not take part: minutes for a run.
     code : tuple of str
         Ours: the files and folders of the package whose change makes a result out of date.
+    plans : bool
+        Whether it plans for its budget: the gap at a number of calls is then that of a run with so many.
     edition : int
         To be raised when the way it plays is changed, so that old results are not taken for new ones.
     """
@@ -72,6 +74,7 @@ class Player:
     growth: float = 0.0
     up_to: int = 10**6
     code: tuple[str, ...] = ()
+    plans: bool = False
     edition: int = 1
 
     def missing(self) -> list[str]:

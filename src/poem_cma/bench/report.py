@@ -35,7 +35,8 @@ def rules(results: Results) -> list[str]:
         f"{scale.seeds} seeds, peers with their defaults {scale.default_seeds}; where one run takes more than "
         f"{scale.slow:g} s, three and one.",
         "The gap is (f(x) - f*) / (f(x0) - f*) of the point a method recommends at that moment, with the exact f and "
-        "the certified f*. It is written down along one run; curves are medians over seeds.",
+        "the certified f*. It is written down along one run; `auto`, which plans for its budget, has a run of its own "
+        "for every number of calls. Curves are medians over seeds.",
         "Peers are tuned on the very problem they play, one axis of the grid after the other, by the last gap on "
         f"{tries} not reported. The calls this takes are not charged, which favours them. Ours are never tuned.",
         "Steps of ZO-SGD, ZO-AdaMM, SGD with several directions and tuned noisyopt are lengths, divided by the size of "

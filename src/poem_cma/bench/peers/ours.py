@@ -36,7 +36,9 @@ def play(task: Task, method: str) -> None:
 _LOOP = ("descent.py", "rules.py", "search.py", "differences.py")
 
 PLAYERS = [
-    Player(name, title, play, {"method": name}, role="ours", pace=80e-6, code=("methods.py", *code))
+    Player(
+        name, title, play, {"method": name}, role="ours", pace=80e-6, code=("methods.py", *code), plans=name == "auto"
+    )
     for name, title, code in (
         ("auto", "auto", ("auto",)),
         ("poem", "POEM", _LOOP),
