@@ -72,7 +72,9 @@ def minimize(
     sample: Sample = None,
     x0: X0 = None,
     ball: Annotated[Text, _option("Keep to a ball around 0 of this radius.", "R")] = None,
-    bounds: Annotated[Text, _option("Keep between: lower:upper for all, or one for each, with commas.", "PAIRS")] = None,
+    bounds: Annotated[
+        Text, _option("Keep between: lower:upper for all, or one for each, with commas.", "PAIRS")
+    ] = None,
     l1_ball: Annotated[Text, _option("Keep the sum of |x| below.", "R")] = None,
     simplex: Annotated[Text, _option("Keep x positive with this sum.", "TOTAL")] = None,
     inside: Annotated[bool | None, typer.Option("--inside", help="No point outside is ever evaluated.")] = None,

@@ -154,8 +154,7 @@ def _opened(path: Path) -> View:
 
 
 def _one_line(error: BaseException) -> str:
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    return lines[0] if len(lines) == 1 else f"{lines[0]} ... {lines[-1].strip()}"
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 def _result_as_text(result: Result) -> str:

@@ -22,9 +22,7 @@ class Target:
     def __init__(self, place: str, key: str = "target") -> None:
         module, _, name = place.rpartition(":")
         if not module or not name:
-            raise CommandError(
-                f"{key} must be package.module:function or path/to/file.py:function, not {place!r}"
-            )
+            raise CommandError(f"{key} must be package.module:function or path/to/file.py:function, not {place!r}")
         if module.endswith(".py"):
             module = os.path.abspath(module)
         self.place, self._key = f"{module}:{name}", key

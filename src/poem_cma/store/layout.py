@@ -26,7 +26,7 @@ import numpy as np
 
 from poem_cma.store.errors import StoreError
 
-__all__ = ["RECORD", "VERSION", "Call", "check", "connect", "create", "crc", "documents", "pack", "recent", "unpack"]
+__all__ = ["RECORD", "VERSION", "Call", "check", "connect", "crc", "create", "documents", "pack", "recent", "unpack"]
 
 APPLICATION = int.from_bytes(b"POEM", "big")
 VERSION = 1
@@ -90,6 +90,7 @@ def create(path: Path, content: dict[str, Any]) -> None:
     try:
         db = sqlite3.connect(part, isolation_level=None)
         try:
+            db.execute("PRAGMA journal_mode=WAL")  # from the first moment: no other journal ever lies beside the file
             db.execute(f"PRAGMA application_id={APPLICATION}")
             db.execute(f"PRAGMA user_version={VERSION}")
             db.execute("BEGIN")

@@ -30,7 +30,6 @@ def describe(opt: Optimizer, name: str | None, vectorized: bool | str, sampled: 
     return {
         "name": name,
         "dimension": len(arrays["x0"]),
-        "x0": _array(arrays["x0"]),
         "method": repr(opt.method) if isinstance(method, dict) else f"{opt.method!r}, a method of your own",
         "domain": domain if domain is None or isinstance(domain, dict) else "a domain of your own",
         "scale": _array(arrays["scale"]) if "scale" in arrays else header["scale"],
@@ -39,6 +38,7 @@ def describe(opt: Optimizer, name: str | None, vectorized: bool | str, sampled: 
         "vectorized": vectorized,
         "sample": sampled,
         "seed": header["seed"],
+        "x0": _array(arrays["x0"]),  # last: domain and scale change it
     }
 
 

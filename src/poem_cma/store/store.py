@@ -51,7 +51,6 @@ class Store:
     def _open(self) -> None:
         try:
             self._db = layout.connect(self.path, write=True)
-            self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=NORMAL")
         except sqlite3.Error as error:
             raise StoreError(f"{self.path} cannot be opened for writing: {error}") from None
@@ -134,7 +133,12 @@ class Store:
         return self._since_snapshot >= CALLS_BETWEEN_SNAPSHOTS and not self.replaying
 
     def snapshot(
-        self, opt: Optimizer, first_failure: str | None, untold: Collection[int], status: dict[str, Any], **documents: Any
+        self,
+        opt: Optimizer,
+        first_failure: str | None,
+        untold: Collection[int],
+        status: dict[str, Any],
+        **documents: Any,
     ) -> None:
         """Keep the state; the calls that it has been told of become history. `untold` are the probes in flight."""
         state = checkpoint.to_bytes(opt)
@@ -221,6 +225,7 @@ class NoStore:
 
     exists = False
     replaying = False
+    settings: dict[str, Any]
     plan: dict[str, Any]
 
     def recall(self, probe: int, point: int, place: int) -> Call | None:

@@ -62,7 +62,6 @@ class View:
         copy = sqlite3.connect(target)
         try:
             self._db.backup(copy)
-            copy.execute("PRAGMA journal_mode=DELETE")
         finally:
             copy.close()
 

@@ -1,7 +1,7 @@
 """A Dask cluster, by its client.
 
-A task of Dask's own costs its scheduler milliseconds. So each worker gets one actor, which keeps the objective, and calls
-go to it directly.
+A task of Dask's own costs its scheduler milliseconds. So each worker gets one actor, which keeps the objective, and
+calls go to it directly.
 """
 
 from __future__ import annotations

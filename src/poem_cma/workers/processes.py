@@ -66,7 +66,7 @@ class Processes:
         replies: list[tuple[int, Reply | str]] = []
         by_pipe = {w.pipe: w for w in self._workers}
         for pipe in wait(list(by_pipe), seconds):
-            worker = by_pipe[pipe]  # type: ignore[index]
+            worker = by_pipe[pipe]
             try:
                 message = worker.pipe.recv()
             except (EOFError, OSError):

@@ -68,7 +68,8 @@ def answer(oracle: Oracle, points: Array, numbers: list[int], stream: int) -> Re
     try:
         return evaluate(oracle, points, numbers, stream)
     except Exception as error:
-        return Reply([nan] * len(points), fatal="".join(traceback.format_exception(error)[-3:]).strip())
+        where = "".join(traceback.format_tb(error.__traceback__)[-2:]).rstrip()
+        return Reply([nan] * len(points), fatal=f"{type(error).__name__}: {error}\n{where}")
 
 
 def evaluate(oracle: Oracle, points: Array, numbers: list[int], stream: int) -> Reply:
