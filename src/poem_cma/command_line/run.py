@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -67,10 +68,13 @@ def dimension(file: Path | None, options: dict[str, Any], *, as_json: bool = Fal
 
 
 def _run(settings: dict[str, Any], as_json: bool) -> int:
-    try:
-        result = _minimize(settings)
-    except _EXPECTED as error:
-        raise CommandError(_one_line(error)) from None
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = _warn
+        try:
+            result = _minimize(settings)
+        except _EXPECTED as error:
+            raise CommandError(_one_line(error)) from None
     _print(_result_as_json(result) if as_json else _result_as_text(result))
     if result.status == Status.INTERRUPTED:
         if "store" in settings:
@@ -80,9 +84,9 @@ def _run(settings: dict[str, Any], as_json: bool) -> int:
 
 
 def _minimize(s: dict[str, Any]) -> Result:
+    fun, sample = _objective(s)
     if "budget" not in s:
         raise CommandError("budget is missing: how many calls may be made? Give --budget")
-    fun, sample = _objective(s)
     policy = {name: s[name] for name in ("timeout", "retries", "patience") if name in s}
     launch = {key: value for key, value in s.items() if key not in ("store", "budget")}
     launch["folder"] = s["folder"]
@@ -144,6 +148,10 @@ def _domain(s: dict[str, Any]) -> Any:
         return make(s[given[0]], inside=inside)
     except (ValueError, TypeError) as error:
         raise CommandError(f"{given[0]}: {error}") from None
+
+
+def _warn(message: Warning | str, *_: Any) -> None:
+    print(f"poem-cma: {message}", file=sys.stderr)  # noqa: T201
 
 
 def _opened(path: Path) -> View:
