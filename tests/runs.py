@@ -23,7 +23,7 @@ METHODS = {
 
 def run(fun: Any = P.fun, **changes: Any) -> pc.Result:
     """A short run; `changes` as of `minimize`."""
-    settings: dict[str, Any] = dict(sample=P.sample, domain=pc.Ball(1.0), method="poem", budget=300, seed=3)
+    settings: dict[str, Any] = {"sample": P.sample, "domain": pc.Ball(1.0), "method": "poem", "budget": 300, "seed": 3}
     return pc.minimize(fun, np.full(4, 0.1), **(settings | changes))
 
 

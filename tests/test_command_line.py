@@ -296,7 +296,9 @@ def test_any_bytes_as_a_settings_file_give_one_line(tmp_path: pathlib.Path, cont
 
 
 WORDS = st.one_of(
-    st.sampled_from([f"--{key.replace('_', '-')}" for key in KEYS] + ["mine.py:distance", "json:dumps", "--json", "--"]),
+    st.sampled_from(
+        [f"--{key.replace('_', '-')}" for key in KEYS] + ["mine.py:distance", "json:dumps", "--json", "--"]
+    ),
     st.sampled_from(["0", "1,2", "-1", "nan", "1e400", "0:1", "1:0", "auto", "poem", "a {x[9]}", "''", "0*3", "0*"]),
     st.text(max_size=10),
     st.floats().map(str),
@@ -319,7 +321,9 @@ def test_any_command_line_ends_with_a_code_and_no_traceback(folder: pathlib.Path
 @settings(max_examples=60 * FUZZ, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.dictionaries(
-        st.sampled_from(sorted(set(KEYS) - {"target", "command", "sample", "store", "budget", "workers", "time_limit"})),
+        st.sampled_from(
+            sorted(set(KEYS) - {"target", "command", "sample", "store", "budget", "workers", "time_limit"})
+        ),
         WORDS,
         max_size=3,
     )

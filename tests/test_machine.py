@@ -90,7 +90,7 @@ class Sessions(RuleBasedStateMachine):
     @initialize(method=st.sampled_from(sorted(METHODS)), batch=st.integers(1, 3), every=st.sampled_from([7, 20, 5000]))
     def start(self, method: str, batch: int, every: int) -> None:
         self.folder = pathlib.Path(tempfile.mkdtemp())
-        self.settings: dict[str, Any] = dict(method=METHODS[method], batch=batch, budget=100)
+        self.settings: dict[str, Any] = {"method": METHODS[method], "batch": batch, "budget": 100}
         self.every, self.told = every, 0
 
     def session(self, fun: Any, **changes: Any) -> pc.Result:

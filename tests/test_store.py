@@ -47,7 +47,7 @@ def test_a_stored_run_has_the_bits_of_a_plain_one(tmp_path: pathlib.Path, method
 
 @pytest.mark.parametrize("vectorized", [True, "rows"])
 def test_functions_of_many_points_can_be_stored(tmp_path: pathlib.Path, vectorized: Any) -> None:
-    settings = dict(vectorized=vectorized, batch=3, fun=P.rows)
+    settings = {"vectorized": vectorized, "batch": 3, "fun": P.rows}
     assert bits(run(store=tmp_path / "run.db", **settings)) == bits(run(**settings))
 
 
@@ -226,7 +226,7 @@ def test_domains_and_methods_of_the_users_own_are_passed_again(tmp_path: pathlib
             return np.maximum(x, [0.0, -np.inf, -np.inf, -np.inf])
 
     mine = replace(pc.methods.poem(), weight=lambda s: s.r_bar**2)
-    own = dict(method=mine, domain=HalfSpace())
+    own = {"method": mine, "domain": HalfSpace()}
     run(Interrupted({100}), store=tmp_path / "run.db", **own)
     assert bits(run(store=tmp_path / "run.db", **own)) == bits(run(**own))
     with View(tmp_path / "run.db") as view:

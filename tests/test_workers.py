@@ -79,7 +79,7 @@ def test_all_pairs_of_algorithm_2_are_evaluated_at_a_time() -> None:
 
 @pytest.mark.parametrize("vectorized", [True, "rows"])
 def test_functions_of_many_points_on_workers(vectorized: Any) -> None:
-    settings = dict(fun=P.rows, vectorized=vectorized, batch=3)
+    settings = {"fun": P.rows, "vectorized": vectorized, "batch": 3}
     with ThreadPoolExecutor(3) as threads:
         assert bits(run(workers=threads, **settings)) == bits(run(**settings))
 
@@ -145,7 +145,11 @@ def test_workers_that_die_hang_or_raise_are_replaced_and_change_no_bit(
     assert len(calls) == 200
     assert len({(c["probe"], c["point"]) for c in calls}) == 200
     assert (calls["attempts"] > 1).sum() > 10
-    for reason in ("fun raised RuntimeError: not today", "the worker process died (exit code 3)", "no answer within 1 s"):
+    for reason in (
+        "fun raised RuntimeError: not today",
+        "the worker process died (exit code 3)",
+        "no answer within 1 s",
+    ):
         assert any(reason in text for text in why)
 
 
@@ -278,7 +282,7 @@ def test_a_cluster_that_shrinks_to_nothing_pauses_and_resumes(caplog: pytest.Log
         answers = [a for _ in range(8) for a in crew.wait(0.0)]
     assert sorted(a.task.probe for a in answers) == [0, 1]
     assert all(a.attempts == 2 for a in answers)
-    assert [r.message.split(":")[0] for r in caplog.records][0] == "no workers are left"
+    assert next(r.message.split(":")[0] for r in caplog.records) == "no workers are left"
     assert "workers are back" in caplog.records[1].message
 
 
@@ -403,9 +407,7 @@ def test_a_time_limit_holds_while_workers_hang() -> None:
     assert result.status == 3
 
 
-def test_the_progress_bar_counts_workers(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_progress_bar_counts_workers(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     with ThreadPoolExecutor(2) as threads:
         run(workers=threads, progress=True)

@@ -120,6 +120,7 @@ def chart(nfev: Any, values: Any, width: int, height: int = 8) -> str:
     sums = np.bincount(columns[known], values[known], width)
     counts = np.bincount(columns[known], minlength=width)
     means = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+    means[0] = values[known][0] if counts[0] == 0 else means[0]
     for j in range(1, width):  # a column without a step repeats the last one
         means[j] = means[j] if isfinite(means[j]) else means[j - 1]
     low, high = float(np.nanmin(means)), float(np.nanmax(means))
