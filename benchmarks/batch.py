@@ -1,8 +1,8 @@
 """What a batch costs in calls, and what it gives in time: ``python benchmarks/batch.py [--seeds 5]``.
 
 Hinge loss on mushrooms over the unit ball, one example a call, 20,000 calls, every call counted: the value reached with
-1, 2, 4, 8 and 16 independent xi's a step, and how busy workers are: calls over (rounds x workers), where the probes of a
-stage are shared out and a call takes one round. Prints a table and writes results/batch.json.
+1, 2, 4, 8 and 16 independent xi's a step, and how busy workers are: calls over (rounds x workers), where the probes of
+a stage are shared out and a call takes one round. Prints a table and writes results/batch.json.
 """
 
 from __future__ import annotations

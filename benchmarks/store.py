@@ -1,7 +1,7 @@
 """What a store costs: ``python benchmarks/store.py [--calls 1000000]``.
 
-1. The same run with and without a store, in turns, with an objective that takes 10 ms: the share that the store adds, of
-   the time on the clock and of the processor.
+1. The same run with and without a store, in turns, with an objective that takes 10 ms: the share that the store adds,
+   of the time on the clock and of the processor.
 2. A store with 10^6 calls, written by a run of large batches: its size, the time to open it, to look at it
    (`poem-cma show`, the whole command) and to export it.
 
@@ -40,9 +40,9 @@ def rows(X: np.ndarray, i: np.ndarray) -> np.ndarray:
     return np.abs(X - 0.01 * i[:, None]).sum(axis=1)
 
 
-def run(fun, store, budget: int = CALLS, d: int = 100, **more) -> pc.Result:
+def run(fun, store, budget: int = 0, d: int = 100, **more) -> pc.Result:
     return pc.minimize(
-        fun, np.zeros(d), sample=draw, method="poem", budget=budget, evaluate=0, seed=0, store=store, **more
+        fun, np.zeros(d), sample=draw, method="poem", budget=budget or CALLS, evaluate=0, seed=0, store=store, **more
     )
 
 

@@ -1,8 +1,8 @@
 """How workers scale, and what the driver costs: ``python benchmarks/workers.py [--kinds threads,processes,dask,ray]``.
 
 The objective sleeps 20 ms. Speed-up is calls x 20 ms over the time taken, from the first tenth of the calls on, so that
-starting the workers does not count. The driver's cost is the processor time of this process for each call. With Dask the
-scheduler runs in a process of its own. Prints a table and writes results/workers.json.
+starting the workers does not count. The driver's cost is the processor time of this process for each call. With Dask
+the scheduler runs in a process of its own. Prints a table and writes results/workers.json.
 """
 
 from __future__ import annotations
@@ -125,7 +125,8 @@ def main() -> None:
     rows = []
     print(f"{os.cpu_count()} processors; medians of {arguments.rounds} rounds")
     print(
-        f"{'kind':>10} {'workers':>8} {'batch':>6} {'speed-up':>9} {'share':>6} {'driver us/call':>15} {'us/call, no work':>17}"
+        f"{'kind':>10} {'workers':>8} {'batch':>6} {'speed-up':>9} {'share':>6} {'driver us/call':>15} "
+        f"{'us/call, no work':>17}"
     )
     for kind in arguments.kinds.split(","):
         for count in {"threads": (2, 4, 8, 16), "processes": (2, 4, 8, 16)}.get(kind, (8,)):

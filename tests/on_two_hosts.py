@@ -21,8 +21,8 @@ THERE = sys.argv[1]
 def main() -> None:
     with LocalCluster(n_workers=0, host="10.213.0.1", dashboard_address=None) as cluster, Client(cluster) as client:
         worker = subprocess.Popen(
-            ["ip", "netns", "exec", THERE, sys.executable, "-m", "distributed.cli.dask_worker", cluster.scheduler_address,
-             "--host", "10.213.0.2", "--nthreads", "2", "--no-dashboard"],
+            ["ip", "netns", "exec", THERE, sys.executable, "-m", "distributed.cli.dask_worker",
+             cluster.scheduler_address, "--host", "10.213.0.2", "--nthreads", "2", "--no-dashboard"],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         try:

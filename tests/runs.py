@@ -1,4 +1,4 @@
-"""What the tests of stores and workers have in common: a small problem that other processes can import, and sameness."""
+"""What the tests of stores and workers share: a small problem that other processes can import, and sameness."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ METHODS = {
 }
 
 
-def run(fun: Any = P.fun, **changes: Any) -> pc.Result:
+def run(fun: Any = P.fun, x0: Any = (0.1, 0.1, 0.1, 0.1), **changes: Any) -> pc.Result:
     """A short run; `changes` as of `minimize`."""
     settings: dict[str, Any] = {"sample": P.sample, "domain": pc.Ball(1.0), "method": "poem", "budget": 300, "seed": 3}
-    return pc.minimize(fun, np.full(4, 0.1), **(settings | changes))
+    return pc.minimize(fun, x0, **(settings | changes))
 
 
 def bits(result: pc.Result) -> tuple[Any, ...]:

@@ -253,7 +253,7 @@ def test_unknown_keys_are_named_with_the_nearest_one(tmp_path: pathlib.Path) -> 
         "a = ": "is not a TOML file",
     }.items():
         path.write_text(text)
-        with pytest.raises(CommandError, match="run.toml") as caught:
+        with pytest.raises(CommandError, match=r"run\.toml") as caught:
             read_file(path)
         assert message in str(caught.value)
 
@@ -267,6 +267,15 @@ TOML_VALUES: Any = st.recursive(
 )
 
 
+def complaint(work: Any) -> str:
+    """The message of a CommandError, the only error that may come; nothing if none does."""
+    try:
+        work()
+    except CommandError as error:
+        return str(error)
+    return ""
+
+
 def as_toml(value: Any) -> str:
     return json.dumps(value)
 
@@ -278,10 +287,8 @@ def as_toml(value: Any) -> str:
 def test_any_values_in_a_settings_file_are_read_or_refused_by_key(tmp_path: pathlib.Path, values: Any) -> None:
     path = tmp_path / "run.toml"
     path.write_text("\n".join(f"{key} = {as_toml(value)}" for key, value in values.items()), encoding="utf-8")
-    try:
-        read_file(path)
-    except CommandError as error:
-        assert any(key in str(error) for key in values) or "TOML" in str(error)
+    message = complaint(lambda: read_file(path))
+    assert not message or any(key in message for key in values) or "TOML" in message
 
 
 @settings(max_examples=100 * FUZZ, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -336,11 +343,12 @@ def test_any_options_of_a_real_run_end_with_a_code_and_no_traceback(
     from poem_cma.workers import workers as module
 
     monkeypatch.setattr(run, "Workers", lambda *_, **policy: module.Workers(1, **policy) and None)
-    try:
+
+    def whole() -> None:
         given_ = combined(None, {"target": "mine.py:distance", "x0": "0.1,0.2", "budget": "30"} | options)
         run._run(given_ | {"folder": str(folder)}, as_json=False)
-    except CommandError as error:
-        assert "\n" not in str(error)
+
+    assert "\n" not in complaint(whole)
 
 
 def test_the_chart_shows_a_falling_curve() -> None:

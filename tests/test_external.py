@@ -56,8 +56,8 @@ def test_which_commands_take_a_seed() -> None:
 
 @pytest.mark.parametrize(
     ("printed", "value"),
-    [("3", 3.0), ("-1.5e3\n\n", -1500.0), ('{"value": 2, "more": []}', 2.0), ("log line\n4.25", 4.25), ("nan", math.nan),
-     ("NaN", math.nan), ('{"value": null}', math.nan), ("inf", math.inf), ('"7"', 7.0)],
+    [("3", 3.0), ("-1.5e3\n\n", -1500.0), ('{"value": 2, "more": []}', 2.0), ("log line\n4.25", 4.25),
+     ("nan", math.nan), ("NaN", math.nan), ('{"value": null}', math.nan), ("inf", math.inf), ('"7"', 7.0)],
 )  # fmt: skip
 def test_answers(tmp_path: pathlib.Path, printed: str, value: float) -> None:
     assert program(tmp_path, f"print({printed!r})", "{x}")([1.0]) == pytest.approx(value, nan_ok=True)

@@ -177,7 +177,7 @@ def test_a_target_that_was_reached_stays_reached(tmp_path: pathlib.Path) -> None
 
 
 OTHER = {
-    "x0": ("x0", None),
+    "x0": ("x0", {"x0": np.zeros(4)}),
     "batch": ("batch", {"batch": 2}),
     "seed": ("seed", {"seed": 4}),
     "method": ("method", {"method": "poem-cma"}),
@@ -200,13 +200,7 @@ def test_other_settings_are_refused_by_name_and_nothing_is_changed(
     run(store=store, name="mine")
     before = store.read_bytes()
     with pytest.raises(StoreError, match=f"holds another run: its {key} is .*Give the same settings"):
-        if changes is None:
-            pc.minimize(
-                P.fun, np.zeros(4), sample=P.sample, domain=pc.Ball(1.0), method="poem", budget=300, seed=3, name="mine",
-                store=store,
-            )  # fmt: skip
-        else:
-            run(store=store, **({"name": "mine"} | changes))
+        run(store=store, **({"name": "mine"} | changes))
     assert store.read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["run.db"]
 
@@ -255,7 +249,7 @@ def test_fifty_kills_change_no_bit_and_lose_no_told_value(tmp_path: pathlib.Path
     report = json.loads(done.stdout)
     assert report["same"]
     assert report["kills"] == 50
-    assert 0 <= report["made"] - report["needed"] <= 50  # a kill costs the one call that was in flight
+    assert 0 <= report["made"] - report["needed"] <= 50 * 8  # a kill costs the probe that was in flight: few calls
 
 
 def test_kills_of_a_driver_with_workers_leave_no_process_behind(tmp_path: pathlib.Path) -> None:

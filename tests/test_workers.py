@@ -218,7 +218,7 @@ def test_errors_of_the_sample_and_wrong_shapes_end_the_run() -> None:
         raise ZeroDivisionError("mine")
 
     with ThreadPoolExecutor(2) as threads:
-        with pytest.raises(RuntimeError, match="the objective cannot be evaluated.*ZeroDivisionError: mine"):
+        with pytest.raises(RuntimeError, match=r"the objective cannot be evaluated.*ZeroDivisionError: mine"):
             run(sample=sample, workers=threads)
         with pytest.raises(RuntimeError, match="must return shape"):
             run(lambda X, i: np.zeros(7), vectorized=True, workers=threads)
@@ -287,9 +287,9 @@ def test_a_cluster_that_shrinks_to_nothing_pauses_and_resumes(caplog: pytest.Log
 
 
 def test_a_broken_executor_is_a_clear_error(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        with pytest.raises(RuntimeError, match="the executor is broken .*workers=N makes processes that are replaced"):
-            run(dies, workers=pool)
+    broken = pytest.raises(RuntimeError, match=r"the executor is broken .*workers=N makes processes that are replaced")
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool, broken:
+        run(dies, workers=pool)
 
 
 def dies(x: np.ndarray, i: int) -> float:

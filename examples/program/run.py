@@ -1,6 +1,6 @@
 """A compiled simulator as objective: ``python examples/program/run.py [FOLDER]``.
 
-Compiles simulate.c, minimises its cost over both service rates with two processes, keeps the run in a store and shows it.
+Compiles simulate.c, minimises its cost over both service rates with two processes, keeps the run in a store, shows it.
 The optimum of the long run is rate_i = 1 + 1 / sqrt(price_i), here (2.41, 2.12): an M/M/1 queue with arrivals at rate 1
 keeps a customer 1 / (rate - 1).
 """

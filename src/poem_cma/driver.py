@@ -36,6 +36,9 @@ __all__ = ["Driver"]
 #: Answers that wait for one that was asked before them.
 MOST_WAITING = 10_000
 
+#: What is answered of a probe is written when the probe is complete, or when so many seconds have gone by.
+SECONDS_BETWEEN_SAVES = 0.05
+
 _SECONDS_BETWEEN_LOOKS = 0.2  # at the clock and at the workers, while nothing is answered
 
 
@@ -67,7 +70,9 @@ class Driver:
         self._first_failure = failure
         self._order: deque[_Pending] = deque()  # in which probes are told
         self._by_id: dict[int, _Pending] = {}
-        self._fresh = False  # whether anything was answered since the last commit
+        self._fresh = False  # whether anything was answered since the last save
+        self._complete = False  # whether a probe was completed since
+        self._saved = 0.0
         self._show: Any = None
         loop.final = store.plan["final"]
         loop._nit = opt.nit
@@ -83,15 +88,15 @@ class Driver:
                 if self._show is not None:
                     self._show.finish(result.nfev)
             except KeyboardInterrupt:
-                self._save()
+                self._save(now=True)
                 result = opt.result(Status.INTERRUPTED, "interrupted; this is the result so far")
                 return self._worded(result)
             except EvaluationError as error:
-                self._save()
+                self._save(now=True)
                 error.result = opt.result(Status.FAILURES, str(error))
                 raise
             except WorkersLostError:
-                self._save()
+                self._save(now=True)
                 raise
         self._worded(result)
         names = ("status", "message", "fun", "fun_stderr", "nfev", "failures")
@@ -179,6 +184,7 @@ class Driver:
             failed = not all(map(isfinite, answer.values))
             pending = self._by_id[answer.task.probe]
             pending.put(answer.task.point, answer.values, answer.failures[-1] if failed else None)
+            self._complete |= not pending.left
 
     def _keep(self, answer: Answer) -> None:
         task, now, share = answer.task, time.time(), answer.seconds / len(answer.values)
@@ -188,11 +194,14 @@ class Driver:
             self._store.failed(task.probe, task.point, attempt, why)
         self._fresh = True
 
-    def _save(self) -> None:
+    def _save(self, now: bool = False) -> None:
         """What was answered since the last time, in one transaction; now and then the state."""
         if not self._fresh:
             return
-        self._fresh = False
+        clock = time.monotonic()
+        if not (now or self._complete or clock - self._saved >= SECONDS_BETWEEN_SAVES):
+            return
+        self._fresh, self._complete, self._saved = False, False, clock
         if self._store.snapshot_due():
             self._store.snapshot(self._opt, self._first_failure, self._untold(), self._status())
         else:

@@ -70,6 +70,7 @@ def dimension(file: Path | None, options: dict[str, Any], *, as_json: bool = Fal
 def _run(settings: dict[str, Any], as_json: bool) -> int:
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
+        warnings.simplefilter("ignore", RuntimeWarning)  # NumPy's, of numbers that are too large
         warnings.showwarning = _warn  # type: ignore[assignment]
         try:
             result = _minimize(settings)

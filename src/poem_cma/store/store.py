@@ -24,7 +24,7 @@ CALLS_BETWEEN_SNAPSHOTS = 5000
 
 #: A commit that comes later than this after the last one that waited for the disk, waits for it: a power cut costs at
 #: most a second of calls. (A killed process costs nothing: what is committed is with the system.)
-SECONDS_BETWEEN_SYNCS = 0.5
+SECONDS_BETWEEN_SYNCS = 0.9
 
 #: Where the run is, for those who look at it, is written at most so often.
 SECONDS_BETWEEN_STATUSES = 0.1
