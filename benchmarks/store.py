@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import pathlib
 import shutil
 import subprocess
@@ -69,6 +70,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
     folder = pathlib.Path(tempfile.mkdtemp(prefix="poem-cma-"))
+    print(f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.1f} at the start")
     clock, processor = cost_at_ten_milliseconds(folder, arguments.rounds)
     table: dict[str, float] = {"share_at_10_ms": clock, "processor_share_at_10_ms": processor}
     print(

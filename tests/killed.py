@@ -20,7 +20,7 @@ import poem_cma as pc
 from poem_cma.store import store as writer
 
 FOLDER, KILLS, WORKERS = pathlib.Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
-BUDGET = 5000
+BUDGET = 1500 if WORKERS else 5000
 writer.CALLS_BETWEEN_SNAPSHOTS = 300  # many snapshots, so that kills hit them
 
 

@@ -30,7 +30,8 @@ def test_the_public_names() -> None:
     modules = {path.stem for path in folder.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
     assert public - modules | {"minimize", "scipy_method", "datasets", "methods", "theory"} == {
         "Ball", "Box", "EvaluationError", "L1Ball", "Method", "Optimizer", "Probe", "Result", "Simplex", "Spectrum",
-        "Workers", "datasets", "effective_dimension", "gradient_spectrum", "methods", "minimize", "scipy_method", "theory",
+        "Workers", "datasets", "effective_dimension", "gradient_spectrum", "methods", "minimize", "scipy_method",
+        "theory",
     }  # fmt: skip
 
 

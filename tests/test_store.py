@@ -312,8 +312,8 @@ def test_memory_does_not_grow_with_the_number_of_calls(tmp_path: pathlib.Path) -
 
         original = History.__init__.__defaults__
         History.__init__.__defaults__ = (50,)  # so that the history reaches its bound in a short run
-        size(500)
-        small, large = size(1000), size(6000)
+        size(200)
+        small, large = size(400), size(2400)
     finally:
         writer.CALLS_BETWEEN_SNAPSHOTS = writer_calls
         History.__init__.__defaults__ = original

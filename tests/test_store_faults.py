@@ -340,5 +340,5 @@ def test_the_file_can_be_copied_while_the_run_goes_on(tmp_path: pathlib.Path) ->
     assert len(copies) == 5
     for calls, copy in copies:
         with View(copy) as view:
-            assert len(view.calls()) == calls - 1
+            assert calls - 2 <= len(view.calls()) <= calls - 1  # all but the probe in flight
         assert bits(run(store=copy)) == expected

@@ -10,6 +10,8 @@ import atexit
 import contextlib
 import multiprocessing
 import os
+import pickle
+import selectors
 import signal
 import threading
 import weakref
@@ -36,13 +38,19 @@ class Processes:
         self._context = multiprocessing.get_context("spawn")
         self._deaths_at_start = 0
         self._workers: list[_Worker] = []
+        self._selector = selectors.DefaultSelector()
         _pools.add(self)
         try:
             for _ in range(count):
-                self._workers.append(_Worker(self._context, self._payload))
+                self._workers.append(self._begin())
         except BaseException:
             self.close()
             raise
+
+    def _begin(self) -> _Worker:
+        worker = _Worker(self._context, self._payload)
+        self._selector.register(worker.pipe, selectors.EVENT_READ, worker)
+        return worker
 
     def slots(self) -> int:
         """Processes there are: dead ones are replaced."""
@@ -53,7 +61,7 @@ class Processes:
         idle = [w for w in self._workers if w.ready and w.ticket is None]
         for worker in sorted(idle, key=lambda w: w.process.pid in avoid):
             try:
-                worker.pipe.send(task)
+                worker.pipe.send_bytes(pickle.dumps(tuple(task)[2:], pickle.HIGHEST_PROTOCOL))
             except OSError:  # died while idle: `collect` will see it
                 worker.ready = False
                 continue
@@ -64,11 +72,10 @@ class Processes:
     def collect(self, seconds: float) -> list[tuple[int, Reply | str]]:
         """Replies, or why there is none, as soon as there are any, or nothing after so many seconds."""
         replies: list[tuple[int, Reply | str]] = []
-        by_pipe = {w.pipe: w for w in self._workers}
-        for pipe in wait(list(by_pipe), seconds):
-            worker = by_pipe[pipe]
+        for key, _ in self._selector.select(seconds):
+            worker: _Worker = key.data
             try:
-                message = worker.pipe.recv()
+                message = pickle.loads(worker.pipe.recv_bytes())
             except (EOFError, OSError):
                 replies += self._replace(worker, "died")
                 continue
@@ -89,6 +96,7 @@ class Processes:
                 self._replace(worker, "was killed")
 
     def _replace(self, worker: _Worker, how: str) -> list[tuple[int, Reply | str]]:
+        self._selector.unregister(worker.pipe)
         code = worker.kill()
         if not worker.ready:
             self._deaths_at_start += 1
@@ -97,7 +105,7 @@ class Processes:
                     f"worker processes die as they start (exit code {code}): is the part of your script that calls "
                     f'minimize under `if __name__ == "__main__":`, as multiprocessing needs it?'
                 )
-        self._workers[self._workers.index(worker)] = _Worker(self._context, self._payload)
+        self._workers[self._workers.index(worker)] = self._begin()
         return [] if worker.ticket is None else [(worker.ticket, f"the worker process {how} (exit code {code})")]
 
     def close(self) -> None:
@@ -107,6 +115,7 @@ class Processes:
         for worker in self._workers:
             worker.kill()
         self._workers = []
+        self._selector.close()
 
 
 class _Worker:
@@ -158,8 +167,8 @@ def _work(pipe: Connection) -> None:
     try:
         pipe.send(None)
         while True:
-            task: Task = pipe.recv()
-            pipe.send(answer(oracle, task.points, task.numbers, task.stream))
+            reply = answer(oracle, *pickle.loads(pipe.recv_bytes()))
+            pipe.send_bytes(pickle.dumps(reply, pickle.HIGHEST_PROTOCOL))
     except (EOFError, OSError):
         return  # the driver is gone
 
