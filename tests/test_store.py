@@ -7,7 +7,9 @@ import os
 import pathlib
 import subprocess
 import sys
+import threading
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -167,6 +169,33 @@ def test_a_stop_by_time_or_callback_can_be_gone_on_with_within_the_budget(tmp_pa
     assert result.status == 0
     assert calls == result.nfev <= 300
     assert result.nfev >= 298
+
+
+def test_what_was_answered_but_not_told_at_a_stop_is_not_asked_again(tmp_path: pathlib.Path) -> None:
+    """A step of four probes: the last three are answered first, and the time limit comes before the first."""
+    calls: list[tuple[bytes, int]] = []
+    free, lock = threading.Event(), threading.Lock()
+
+    def fun(x: np.ndarray, i: int) -> float:
+        with lock:
+            calls.append((x.tobytes(), i))
+            first = len(calls) == 1
+        if first:
+            free.wait(60)
+        return P.fun(x, i)
+
+    settings: dict[str, Any] = {"batch": 4, "evaluate": 0, "budget": 80}
+    with ThreadPoolExecutor(8) as threads:
+        stopped = run(fun, workers=threads, store=tmp_path / "run.db", time_limit=1.0, **settings)
+        free.set()
+    assert stopped.status == 3
+    assert stopped.nfev == 0
+    result = run(fun, store=tmp_path / "run.db", **settings)
+    assert bits(result) == bits(run(**settings))
+    assert len(set(calls)) == 80
+    assert len(calls) == 81  # the one that hung
+    with View(tmp_path / "run.db") as view:
+        assert len(view.calls()) == 80
 
 
 def test_a_target_that_was_reached_stays_reached(tmp_path: pathlib.Path) -> None:

@@ -9,16 +9,12 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-import zlib
 from collections import deque
-from collections.abc import Iterator
-from itertools import groupby
 from math import isfinite, nan
 from typing import Any
 
 import numpy as np
 
-from poem_cma._types import Array
 from poem_cma.core import Probe
 from poem_cma.minimize import summarise
 from poem_cma.optimizer import Optimizer
@@ -29,6 +25,7 @@ from poem_cma.store import NoStore, Store
 from poem_cma.store.layout import Call
 from poem_cma.store.plan import at_boundary, with_budget
 from poem_cma.workers.crew import Answer, Crew, WorkersLostError
+from poem_cma.workers.flight import Pending, place_of, tasks_of
 from poem_cma.workers.task import Objective, Task
 
 __all__ = ["Driver"]
@@ -42,24 +39,6 @@ SECONDS_BETWEEN_SAVES = 0.05
 _SECONDS_BETWEEN_LOOKS = 0.2  # at the clock and at the workers, while nothing is answered
 
 
-class _Pending:
-    """A probe that was asked, and what is known of its values."""
-
-    def __init__(self, probe: Probe) -> None:
-        self.probe = probe
-        self.values = [nan] * len(probe.points)
-        self.left = len(probe.points)
-        self.failure: str | None = None  # of the first point that failed
-        self.failed_at = len(self.values)
-
-    def put(self, point: int, values: list[float], failure: str | None) -> None:
-        self.values[point : point + len(values)] = values
-        self.left -= len(values)
-        first = next((point + j for j, v in enumerate(values) if not isfinite(v)), len(self.values))
-        if first < self.failed_at:
-            self.failed_at, self.failure = first, failure
-
-
 class Driver:
     """Asks, hands out, stores and tells."""
 
@@ -68,8 +47,8 @@ class Driver:
     ) -> None:
         self._opt, self._crew, self._store, self._loop, self._objective = opt, crew, store, loop, objective
         self._first_failure = failure
-        self._order: deque[_Pending] = deque()  # in which probes are told
-        self._by_id: dict[int, _Pending] = {}
+        self._order: deque[Pending] = deque()  # in which probes are told
+        self._by_id: dict[int, Pending] = {}
         self._fresh = False  # whether anything was answered since the last save
         self._complete = False  # whether a probe was completed since
         self._saved = 0.0
@@ -84,12 +63,14 @@ class Driver:
             try:
                 result = opt.result(*self._run())
                 result.nfev += plan["measured"]
+                untold = self._untold()  # answered or not, they are asked again if the run goes on
                 measured = self._measure(result) if plan["final"] and result.status != Status.FAILURES else 0
                 if self._show is not None:
                     self._show.finish(result.nfev)
             except KeyboardInterrupt:
                 self._save(now=True)
                 result = opt.result(Status.INTERRUPTED, "interrupted; this is the result so far")
+                result.nfev += plan["measured"]
                 return self._worded(result)
             except EvaluationError as error:
                 self._save(now=True)
@@ -102,7 +83,7 @@ class Driver:
         names = ("status", "message", "fun", "fun_stderr", "nfev", "failures")
         ended = {n: getattr(result, n) for n in names} | {"measured": measured, "target": self._loop.target}
         ended["x"] = result.x.tolist() if len(result.x) <= 10_000 else None
-        self._store.snapshot(opt, self._first_failure, self._untold(), self._status(), result=ended)
+        self._store.snapshot(opt, self._first_failure, untold, self._status(), result=ended)
         return result
 
     def _run(self) -> tuple[int | None, str]:
@@ -139,7 +120,7 @@ class Driver:
                 self._take(opt.ask(), first=True)
         return None
 
-    def _note_failure(self, pending: _Pending) -> None:
+    def _note_failure(self, pending: Pending) -> None:
         if self._first_failure is None:
             self._first_failure = pending.failure
         if self._objective.on_failure == "raise":
@@ -157,16 +138,16 @@ class Driver:
 
     def _take(self, probe: Probe | None, first: bool = False) -> None:
         assert probe is not None
-        pending = _Pending(probe)
+        pending = Pending(probe)
         self._by_id[probe.id] = pending
         (self._order.appendleft if first else self._order.append)(pending)
-        for task in _tasks(probe, self._objective):
+        for task in tasks_of(probe, self._objective):
             self._recall_or_submit(task, pending)
 
-    def _recall_or_submit(self, task: Task, pending: _Pending) -> None:
+    def _recall_or_submit(self, task: Task, pending: Pending) -> None:
         places = range(task.point, task.point + len(task.points))
         calls = [
-            self._store.recall(task.probe, j, _place(x, n))
+            self._store.recall(task.probe, j, place_of(x, n))
             for j, x, n in zip(places, task.points, task.numbers, strict=True)
         ]
         known = [c for c in calls if c is not None]
@@ -189,7 +170,7 @@ class Driver:
     def _keep(self, answer: Answer) -> None:
         task, now, share = answer.task, time.time(), answer.seconds / len(answer.values)
         for j, (x, n, value) in enumerate(zip(task.points, task.numbers, answer.values, strict=True), task.point):
-            self._store.add(Call(task.probe, j, value, share, now, answer.attempts, _place(x, n)))
+            self._store.add(Call(task.probe, j, value, share, now, answer.attempts, place_of(x, n)))
         for attempt, why in enumerate(answer.failures, 1):
             self._store.failed(task.probe, task.point, attempt, why)
         self._fresh = True
@@ -228,12 +209,12 @@ class Driver:
         first, final = plan["measured"], plan["final"]
         waiting = deque(range(first, first + final))
         values = np.full(final, nan)
-        pending: dict[int, _Pending] = {}
+        pending: dict[int, Pending] = {}
         while waiting or pending:
             while waiting and self._crew.room > 0:
                 n = waiting.popleft()
                 probe = Probe(result.x[None], [n], -1 - n)
-                pending[n] = self._by_id[probe.id] = _Pending(probe)
+                pending[n] = self._by_id[probe.id] = Pending(probe)
                 self._recall_or_submit(Task(probe.id, 0, probe.points, [n], Stream.EVALUATION), pending[n])
             if all(p.left for p in pending.values()):
                 self._collect()
@@ -271,24 +252,3 @@ class Driver:
         from poem_cma.progress import Bar
 
         return Bar(self._opt, self._store.plan["budget"], self._crew)
-
-
-def _tasks(probe: Probe, objective: Objective) -> Iterator[Task]:
-    """A probe cut into calls of the user's function."""
-    points, numbers = probe.points, probe.numbers
-    if objective.vectorized == "rows" or (objective.vectorized and objective.sample is None):
-        yield Task(probe.id, 0, points, numbers)
-    elif objective.vectorized:
-        at = 0
-        for number, same in groupby(numbers):
-            size = len(list(same))
-            yield Task(probe.id, at, points[at : at + size], [number] * size)
-            at += size
-    else:
-        for j, number in enumerate(numbers):
-            yield Task(probe.id, j, points[j : j + 1], [number])
-
-
-def _place(x: Array, number: int) -> int:
-    """Which call it is, whatever its number in the run: the point and the sample."""
-    return zlib.crc32(x.tobytes(), number & 0xFFFFFFFF)
