@@ -15,12 +15,15 @@ from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from distributed import wait
+
 from poem_cma.workers.task import Objective, Reply, Task, perform, to_payload
 
 __all__ = ["Bench", "Dask"]
 
 _SECONDS_BETWEEN_COUNTS = 0.5
 _SECONDS_TO_RESTART = 30.0
+_SECONDS_TO_BEGIN = 10.0
 
 
 class Bench:
@@ -58,6 +61,9 @@ class Dask:
         self._stuck: set[str] = set()  # workers that hang and could not be restarted
         self._replies: queue.SimpleQueue[tuple[int, Reply | str]] = queue.SimpleQueue()
         self._counted = 0.0
+        self._count()
+        with contextlib.suppress(TimeoutError):  # those that are there get ready
+            wait([seat.coming for seat in self._seats.values()], timeout=_SECONDS_TO_BEGIN)
         self._count()
 
     def slots(self) -> int:
