@@ -39,7 +39,7 @@ def main() -> None:
         report["workers"] = len(client.nthreads())
 
         # Workers that raise, die and hang.
-        result = run(moody, budget=60, batch=2, workers=pc.Workers(client, timeout=1.0, retries=6))
+        result = run(moody, budget=60, batch=2, workers=pc.Workers(client, timeout=3.0, retries=20))
         report["moody"] = bits(result) == bits(run(budget=60, batch=2))
 
         # The cluster shrinks to nothing, and comes back.

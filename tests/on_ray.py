@@ -55,7 +55,7 @@ def main() -> None:
         thread.join()
 
         # Workers that raise, die and hang.
-        result = run(moody, budget=40, batch=2, workers=pc.Workers(ray, timeout=2.0, retries=6))
+        result = run(moody, budget=40, batch=2, workers=pc.Workers(ray, timeout=6.0, retries=20))
         report["moody"] = bits(result) == bits(run(budget=40, batch=2))
     finally:
         ray.shutdown()

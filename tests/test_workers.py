@@ -137,7 +137,7 @@ def test_workers_that_die_hang_or_raise_are_replaced_and_change_no_bit(
     """Every fault happens once at its point, and the second attempt succeeds."""
     (tmp_path / "marks").mkdir()
     monkeypatch.setenv("POEM_CMA_TEST_FOLDER", str(tmp_path / "marks"))
-    workers = pc.Workers(2, timeout=1.0, retries=3)
+    workers = pc.Workers(2, timeout=1.0, retries=10)
     result = run(moody, budget=200, batch=2, workers=workers, store=tmp_path / "run.db")
     assert bits(result) == bits(run(budget=200, batch=2))
     with View(tmp_path / "run.db") as view:
