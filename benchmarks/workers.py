@@ -94,7 +94,7 @@ def dask(count: int) -> Iterator[Any]:
 def ray(count: int) -> Iterator[Any]:
     import ray as module
 
-    module.init(num_cpus=count, include_dashboard=False, log_to_driver=False, _node_ip_address="127.0.0.1")
+    module.init("local", num_cpus=count, include_dashboard=False, log_to_driver=False, _node_ip_address="127.0.0.1")
     try:
         yield module
     finally:

@@ -26,7 +26,7 @@ def draw(rng: np.random.Generator) -> int:
 
 
 def main() -> None:
-    ray.init(num_cpus=4, include_dashboard=False, log_to_driver=False, _node_ip_address="127.0.0.1")
+    ray.init("local", num_cpus=4, include_dashboard=False, log_to_driver=False, _node_ip_address="127.0.0.1")
     started = time.perf_counter()
     result = pc.minimize(
         median_distance,

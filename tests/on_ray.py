@@ -11,14 +11,11 @@ import time
 
 import numpy as np
 import ray
-from ray._private import ray_constants
 from ray.cluster_utils import Cluster
 from runs import bits, flaky, moody, run, slow
 
 import poem_cma as pc
 from poem_cma.store import View
-
-ray_constants.ENABLE_RAY_CLUSTER = False  # on the loopback address alone
 
 MARKS = pathlib.Path(os.environ["POEM_CMA_TEST_FOLDER"])
 

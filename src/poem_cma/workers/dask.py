@@ -63,7 +63,8 @@ class Dask:
         self._counted = 0.0
         self._count()
         with contextlib.suppress(TimeoutError):  # those that are there get ready
-            wait([seat.coming for seat in self._seats.values()], timeout=_SECONDS_TO_BEGIN)
+            get_ready: Any = wait
+            get_ready([seat.coming for seat in self._seats.values()], timeout=_SECONDS_TO_BEGIN)
         self._count()
 
     def slots(self) -> int:
