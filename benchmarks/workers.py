@@ -106,7 +106,7 @@ def seconds_to_end() -> float:
     code = (
         "import time, numpy as np, poem_cma as pc\n"
         "def f(x):\n    print('on', flush=True)\n    time.sleep(600)\n"
-        "if __name__ == '__main__':\n    pc.minimize(f, np.zeros(4), budget=100, batch=4, workers=8)\n"
+        "if __name__ == '__main__':\n    pc.minimize(f, np.zeros(4), method='poem', budget=100, batch=4, workers=8)\n"
     )
     path = pathlib.Path("results") / "_ends.py"
     path.write_text(code)
