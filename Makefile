@@ -15,7 +15,7 @@ endif
 # One thread for BLAS: the matrices are small, and the tests run in several processes.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: run full quickstart test lint types doctest tests bench clean help
+.PHONY: run full quickstart test lint types doctest tests fuzz bench clean help
 
 help:  ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -59,6 +59,10 @@ tests: $(INSTALLED)  ## the tests
 	@echo "== tests"
 	@$(BIN)/pytest --quiet --numprocesses=2
 
+fuzz: $(INSTALLED)  ## command lines and settings files at random, for ten minutes or so
+	@echo "== fuzz"
+	@POEM_CMA_FUZZ=40 $(BIN)/pytest --quiet tests/test_command_line.py -k "any_"
+
 bench: $(INSTALLED)  ## the arena within four minutes (results/bench/report.html), and the measurements on real data
 	@echo "== arena, quick"
 	@$(BIN)/poem-cma bench --quick --out results/bench
@@ -66,6 +70,8 @@ bench: $(INSTALLED)  ## the arena within four minutes (results/bench/report.html
 	@$(BIN)/python benchmarks/auto_numbers.py
 	@$(BIN)/python benchmarks/paper_numbers.py
 	@$(BIN)/python benchmarks/overhead.py
+	@$(BIN)/python benchmarks/store.py
+	@$(BIN)/python benchmarks/workers.py
 
 clean:  ## remove what make made
 	rm -rf $(VENV) results build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

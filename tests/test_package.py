@@ -12,7 +12,10 @@ from problems import hinge
 
 import poem_cma as pc
 
-OPTIONAL = ["matplotlib", "rich", "typer", "sklearn", "torch", "pandas", "scipy.optimize", "scipy.linalg"]
+OPTIONAL = [
+    "matplotlib", "rich", "typer", "sklearn", "torch", "pandas", "scipy.optimize", "scipy.linalg", "sqlite3",
+    "multiprocessing", "distributed", "ray", "cloudpickle", "pyarrow",
+]  # fmt: skip
 
 
 def test_importing_it_imports_nothing_optional() -> None:
@@ -27,7 +30,8 @@ def test_the_public_names() -> None:
     modules = {path.stem for path in folder.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
     assert public - modules | {"minimize", "scipy_method", "datasets", "methods", "theory"} == {
         "Ball", "Box", "EvaluationError", "L1Ball", "Method", "Optimizer", "Probe", "Result", "Simplex", "Spectrum",
-        "datasets", "effective_dimension", "gradient_spectrum", "methods", "minimize", "scipy_method", "theory",
+        "Workers", "datasets", "effective_dimension", "gradient_spectrum", "methods", "minimize", "scipy_method",
+        "theory",
     }  # fmt: skip
 
 

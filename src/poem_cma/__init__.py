@@ -17,5 +17,6 @@ from poem_cma.oracle import EvaluationError as EvaluationError
 from poem_cma.result import Result as Result
 from poem_cma.scipy_method import scipy_method as scipy_method
 from poem_cma.spectrum import Spectrum as Spectrum
+from poem_cma.workers import Workers as Workers
 
 __version__ = "0.1.0"

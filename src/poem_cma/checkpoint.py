@@ -31,7 +31,7 @@ from poem_cma.spectrum import Spectrum
 if TYPE_CHECKING:
     from poem_cma.optimizer import Optimizer
 
-__all__ = ["load", "save"]
+__all__ = ["from_bytes", "load", "save", "to_bytes"]
 
 VERSION = 1
 
@@ -39,19 +39,24 @@ _FIRST_LINE = re.compile(rb"poem-cma optimizer, format (\d{1,9}), sha256 ([0-9a-
 _CUSTOM = "custom"
 
 
-def save(opt: Optimizer, path: str | os.PathLike[str]) -> None:
-    """Write an optimiser next to its final place, then move it there: a crash leaves the old file or the new one."""
+def to_bytes(opt: Optimizer) -> bytes:
+    """An optimiser as the content of a file."""
     arrays, header = _pack(opt)
     arrays["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
     body = io.BytesIO()
     np.savez(body, allow_pickle=False, **arrays)
     digest = hashlib.sha256(body.getbuffer()).hexdigest()
+    return f"poem-cma optimizer, format {VERSION}, sha256 {digest}\n".encode() + body.getbuffer()
+
+
+def save(opt: Optimizer, path: str | os.PathLike[str]) -> None:
+    """Write an optimiser next to its final place, then move it there: a crash leaves the old file or the new one."""
+    content = to_bytes(opt)
     path = os.fspath(path)
     handle, part = tempfile.mkstemp(prefix=".poem-cma-", dir=os.path.dirname(path) or ".")
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(f"poem-cma optimizer, format {VERSION}, sha256 {digest}\n".encode())
-            file.write(body.getbuffer())
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
         os.replace(part, path)
@@ -68,6 +73,13 @@ def load(
     path = os.fspath(path)
     with open(path, "rb") as file:
         content = file.read()
+    return from_bytes(cls, content, path, method=method, domain=domain)
+
+
+def from_bytes(
+    cls: type[Optimizer], content: bytes, path: str, *, method: Method | None = None, domain: Any = None
+) -> Optimizer:
+    """The optimiser in the content of a file; `path` is for the messages."""
     try:
         arrays = _read(content)
         header = json.loads(arrays.pop("header").tobytes().decode())

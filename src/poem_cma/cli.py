@@ -1,4 +1,4 @@
-"""The command line: ``poem-cma reproduce``. What a command does is imported when it is run, so that help is quick."""
+"""The command line: ``poem-cma``. What a command does is imported when it is run, so that help is quick."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -7,16 +7,21 @@ from typing import Annotated
 try:
     import typer
 except ImportError:
-    raise SystemExit('the command line needs typer: pip install "poem-cma[experiments]"') from None
+    raise SystemExit('the command line needs typer: pip install "poem-cma[cli]"') from None
+
+from poem_cma.command_line.commands import register
 
 __all__ = ["main"]
 
 app = typer.Typer(
-    help="Parameter-free zeroth-order optimisation: the paper's experiments.",
+    help="Parameter-free zeroth-order optimisation.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+register(app)
 
 
 class Part(StrEnum):
@@ -42,7 +47,7 @@ def _common(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
     ] = False,
 ) -> None:
-    """Parameter-free zeroth-order optimisation: the paper's experiments."""
+    """Parameter-free zeroth-order optimisation of noisy black boxes, and the paper's experiments."""
 
 
 @app.command()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -11,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from poem_cma._types import Array
 from poem_cma.core import Method, Probe
 from poem_cma.optimizer import Optimizer
 from poem_cma.oracle import EvaluationError, Oracle
@@ -38,10 +40,13 @@ def minimize(
     budget: int = 10_000,
     seed: int | None = None,
     vectorized: bool | Literal["rows"] = False,
-    batch: int = 1,
+    workers: Any = None,
+    batch: int | Literal["auto"] = 1,
     on_failure: Literal["drop", "raise"] = "drop",
     callback: Callable[..., Any] | None = None,
     progress: bool = False,
+    store: str | os.PathLike[str] | None = None,
+    name: str | None = None,
     target: float | None = None,
     time_limit: float | None = None,
     evaluate: int | None = None,
@@ -74,8 +79,12 @@ def minimize(
     vectorized : bool or "rows"
         True: ``fun(X[, xi])`` takes points (m, d) and returns (m,), called once for each distinct xi. "rows": one call
         for everything that can be asked at once, `xi` holding one entry for each row.
-    batch : int
-        How many independent xi's (and directions) a step uses.
+    workers : int, executor or Workers, optional
+        Make the calls elsewhere, many at a time: a number of processes, any `concurrent.futures.Executor`, a Dask
+        client, the module ``ray``, or a `Workers` around one of them, which says what is done about calls that hang
+        or fail. The result does not depend on the number of workers, nor on the order in which they answer.
+    batch : int or "auto"
+        How many independent xi's (and directions) a step uses; "auto": as many as keep the workers busy.
     on_failure : "drop" or "raise"
         What to do with a call that raises, or returns no finite number: leave its difference out, or raise an
         `EvaluationError` that carries the point and the result so far.
@@ -84,6 +93,11 @@ def minimize(
         parameter has another name. Raising StopIteration ends the run.
     progress : bool
         Show calls, value, distance and time left (needs rich: ``pip install "poem-cma[progress]"``).
+    store : path, optional
+        Keep the run in this SQLite file, call by call. Where the file exists already, the run in it goes on, bit for
+        bit, with a larger budget if one is given; a finished one returns its result. Other settings are refused.
+    name : str, optional
+        Names the function in the store, which refuses to go on with another.
     target : float, optional
         Stop when the smoothed value of recent iterates is below it (by two standard errors).
     time_limit : float, optional
@@ -107,8 +121,16 @@ def minimize(
     True
     """
     loop = _Loop(callback, target, time_limit)
-    seed = make_seed(seed)
     final = _check_evaluate(evaluate, budget)
+    if workers is not None or store is not None or batch == "auto":
+        from poem_cma.drive import drive
+
+        return drive(
+            fun, x0, sample=sample, paired=paired, method=method, domain=domain, scale=scale, budget=budget, seed=seed,
+            vectorized=vectorized, workers=workers, batch=batch, on_failure=on_failure, loop=loop, progress=progress,
+            store=store, name=name, final=final,
+        )  # fmt: skip
+    seed = make_seed(seed)
     oracle = Oracle(fun, sample, Streams(seed), vectorized, on_failure)
     opt = Optimizer(
         x0, method=method, domain=domain, scale=scale, budget=budget - final if final else budget,
@@ -148,35 +170,40 @@ class _Loop:
         self.time_limit = time_limit
         self.started = time.monotonic()
         self.final = 0
+        self._nit = 0
 
     def run(self, opt: Optimizer, oracle: Oracle, all_at_once: bool, show: Any) -> tuple[int | None, str]:
         """The status and message of a stop that was asked for; (None, "") at the end of the budget."""
         watched = any(w is not None for w in (self.callback, self.target, self.time_limit, show))
-        nit = 0
         while (probe := opt.ask()) is not None:
             if all_at_once:
                 _tell_together(opt, oracle, probe)
             else:
                 opt.tell(probe, oracle(probe.points, probe.numbers))
-            if watched:
-                if self._late(opt.nfev):
-                    return Status.TIME, f"the time limit of {self.time_limit:g} s is reached"
-                if opt.nit > nit:
-                    nit = opt.nit
-                    if show is not None:
-                        show()
-                    if self._on_target(opt):
-                        return Status.TARGET, f"the smoothed value is below the target of {self.target:g}"
-                    if self.callback is not None and self.callback(opt):
-                        return Status.CALLBACK, "the callback stopped the run"
+            if watched and (stop := self.stop(opt, show)) is not None:
+                return stop
         return None, ""
+
+    def stop(self, opt: Optimizer, show: Any) -> tuple[int, str] | None:
+        """Show where the run is, and say whether there is a reason to stop it."""
+        if self._late(opt.nfev):
+            return Status.TIME, f"the time limit of {self.time_limit:g} s is reached"
+        if opt.nit > self._nit:
+            self._nit = opt.nit
+            if show is not None:
+                show()
+            if self._on_target(opt):
+                return Status.TARGET, f"the smoothed value is below the target of {self.target:g}"
+            if self.callback is not None and self.callback(opt):
+                return Status.CALLBACK, "the callback stopped the run"
+        return None
 
     def _late(self, nfev: int) -> bool:
         """Whether the final evaluation, at the pace so far, would end after the time limit."""
         if self.time_limit is None:
             return False
         elapsed = time.monotonic() - self.started
-        return elapsed * (1.0 + self.final / nfev) >= self.time_limit
+        return elapsed * (1.0 + self.final / max(nfev, 1)) >= self.time_limit
 
     def _on_target(self, opt: Optimizer) -> bool:
         if self.target is None or opt.nit < STEPS_BEFORE_TARGET:
@@ -227,6 +254,12 @@ def _measure(result: Result, oracle: Oracle, final: int) -> None:
     for n in range(0, final, rows):
         numbers = list(range(n, min(n + rows, final)))
         values[numbers] = oracle(np.tile(result.x, (len(numbers), 1)), numbers, Stream.EVALUATION)
+    summarise(result, values)
+
+
+def summarise(result: Result, values: Array) -> None:
+    """Put the mean of fresh values at the returned point, and its standard error, into the result."""
+    final = len(values)
     result.nfev += final
     finite = values[np.isfinite(values)]
     result.failures += final - len(finite)

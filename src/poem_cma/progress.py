@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from poem_cma.optimizer import Optimizer
+
+if TYPE_CHECKING:
+    from poem_cma.workers.crew import Crew
 
 __all__ = ["Bar"]
 
@@ -13,9 +16,9 @@ _SECONDS_BETWEEN_UPDATES = 0.1
 
 
 class Bar:
-    """Shows calls, the smoothed value, the distance travelled and the time left, on standard error."""
+    """Shows calls, value, distance, step, failures, workers and the time left, on standard error."""
 
-    def __init__(self, opt: Optimizer, budget: int) -> None:
+    def __init__(self, opt: Optimizer, budget: int, crew: Crew | None = None) -> None:
         try:
             from rich.console import Console
             from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -25,12 +28,13 @@ class Bar:
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn("value {task.fields[value]}  distance {task.fields[distance]}"),
+            TextColumn("value {task.fields[value]}  distance {task.fields[distance]}{task.fields[rest]}"),
             TimeRemainingColumn(),
             console=Console(stderr=True),
         )
-        self._task = self._bar.add_task(opt.method.name, total=budget, value="-", distance="-")
+        self._task = self._bar.add_task(opt.method.name, total=budget, value="-", distance="-", rest="")
         self._opt = opt
+        self._crew = crew
         self._shown = 0.0
 
     def __enter__(self) -> Bar:
@@ -58,4 +62,10 @@ class Bar:
             completed=nfev,
             value=f"{value:.4g} ± {stderr:.1g}",
             distance=f"{self._opt._state.r:.3g}",
+            rest=self._rest(),
         )
+
+    def _rest(self) -> str:
+        s, failures = self._opt._state, self._opt.failures
+        text = f"  step {s.eta / (s.unit or 1.0):.2g}" + (f"  failures {failures}" if failures else "")
+        return text if self._crew is None else f"{text}  workers {self._crew.busy}/{self._crew.workers}"

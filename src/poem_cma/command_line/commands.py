@@ -1,0 +1,167 @@
+"""The options of `minimize`, `resume`, `show`, `export` and `dimension`. What they do is imported when they are run."""
+
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from poem_cma.command_line.target import CommandError
+
+__all__ = ["register"]
+
+Text = str | None
+
+
+class Format(StrEnum):
+    """What a store can be exported as."""
+
+    CSV = "csv"
+    JSON = "json"
+    PARQUET = "parquet"
+    DB = "db"
+
+
+def _option(help: str, metavar: str = "N") -> Any:  # noqa: A002
+    return typer.Option(help=help, metavar=metavar)
+
+
+Target = Annotated[Text, typer.Argument(help="package.module:function or path/to/file.py:function.", metavar="TARGET")]
+Settings = Annotated[Path | None, typer.Option(help="A TOML file with any of these settings.", metavar="FILE")]
+Command = Annotated[
+    Text,
+    _option("A program instead: {x} is the point, {x[0]} a coordinate, {seed} the sample, {file} a JSON file.", "TEXT"),
+]
+Sample = Annotated[Text, _option("Draws xi: package.module:function or file.py:function.", "PLACE")]
+X0 = Annotated[Text, _option("Where to start: 1,2.5,0*10 (ten zeros).", "NUMBERS")]
+Seed = Annotated[Text, _option("Same seed, same run.")]
+Paired = Annotated[bool | None, typer.Option("--paired/--unpaired", help="Whether the points of a probe share xi.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Budget = Annotated[Text, _option("Calls, everything counted, never exceeded.")]
+Count = Annotated[Text, _option("Processes that make the calls; by default 1.")]
+Timeout = Annotated[Text, _option("Seconds a call may take.", "SECONDS")]
+Retries = Annotated[Text, _option("How often a failed call is made again; by default 2.")]
+Patience = Annotated[Text, _option("Seconds to wait when no workers are left; by default for ever.", "SECONDS")]
+TimeLimit = Annotated[Text, _option("Stop after so many seconds.", "SECONDS")]
+Run = Annotated[Path, typer.Argument(help="A store.", metavar="RUN.db")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    for command in (minimize, resume, show, export, dimension):
+        app.command()(command)
+
+
+def _do(work: Callable[[], int | None]) -> None:
+    try:
+        code = work()
+    except CommandError as error:
+        typer.echo(f"poem-cma: {error}", err=True)
+        raise typer.Exit(1) from None
+    except KeyboardInterrupt:
+        raise typer.Exit(130) from None
+    if code:
+        raise typer.Exit(code)
+
+
+def minimize(
+    target: Target = None,
+    settings: Settings = None,
+    command: Command = None,
+    sample: Sample = None,
+    x0: X0 = None,
+    ball: Annotated[Text, _option("Keep to a ball around 0 of this radius.", "R")] = None,
+    bounds: Annotated[
+        Text, _option("Keep between: lower:upper for all, or one for each, with commas.", "PAIRS")
+    ] = None,
+    l1_ball: Annotated[Text, _option("Keep the sum of |x| below.", "R")] = None,
+    simplex: Annotated[Text, _option("Keep x positive with this sum.", "TOTAL")] = None,
+    inside: Annotated[bool | None, typer.Option("--inside", help="No point outside is ever evaluated.")] = None,
+    scale: Annotated[Text, _option("The typical size of each variable.", "NUMBERS")] = None,
+    method: Annotated[Text, _option("auto, poem-cma or poem.", "NAME")] = None,
+    budget: Budget = None,
+    store: Annotated[Text, _option("Keep the run in this file; go on with it if it exists.", "RUN.db")] = None,
+    name: Annotated[Text, _option("Names the function in the store; by default TARGET or the command.", "TEXT")] = None,
+    workers: Count = None,
+    timeout: Timeout = None,
+    retries: Retries = None,
+    patience: Patience = None,
+    batch: Annotated[Text, _option('xi\'s a step, or "auto" to keep all workers busy.')] = None,
+    paired: Paired = None,
+    evaluate: Annotated[Text, _option("Fresh calls that measure the result.")] = None,
+    stop_below: Annotated[Text, _option("Stop when recent values are below.", "VALUE")] = None,
+    time_limit: TimeLimit = None,
+    on_failure: Annotated[Text, _option("drop or raise: what a failed call does.", "WHAT")] = None,
+    seed: Seed = None,
+    json: AsJson = False,
+) -> None:
+    """Minimise a function or a program."""
+    options = {k: v for k, v in locals().items() if k not in ("settings", "json")}
+    from poem_cma.command_line import run
+
+    _do(lambda: run.minimize(settings, options, as_json=json))
+
+
+def resume(
+    store: Run,
+    budget: Budget = None,
+    workers: Count = None,
+    timeout: Timeout = None,
+    retries: Retries = None,
+    patience: Patience = None,
+    time_limit: TimeLimit = None,
+    json: AsJson = False,
+) -> None:
+    """Go on with the run of a store. It runs the function or program named there: resume only stores you trust."""
+    options = {k: v for k, v in locals().items() if k not in ("store", "json")}
+    from poem_cma.command_line import run
+
+    _do(lambda: run.resume(store, options, as_json=json))
+
+
+def show(
+    store: Run,
+    watch: Annotated[bool, typer.Option("--watch", help="Look again every second until the run ends.")] = False,
+    plot: Annotated[Path | None, typer.Option(help="Save a picture, too.", metavar="FILE.png")] = None,
+) -> None:
+    """Print and chart a run, also while it goes on. Nothing in the file is run."""
+    from poem_cma.command_line.show import show as look
+
+    _do(lambda: look(store, watch=watch, plot=plot))
+
+
+def export(
+    store: Run,
+    format: Annotated[Format, typer.Option(help="db: a consistent copy of the store.")] = Format.CSV,  # noqa: A002
+    out: Annotated[Path | None, typer.Option(help="Where to; - is standard output.", metavar="FILE")] = None,
+) -> None:
+    """Write every call of a store to a file, also while the run goes on."""
+    from poem_cma.command_line.export import export as write
+
+    def work() -> None:
+        if (target := write(store, format.value, out)) is not None:
+            typer.echo(f"written to {target}", err=True)
+
+    _do(work)
+
+
+def dimension(
+    target: Target = None,
+    settings: Settings = None,
+    command: Command = None,
+    sample: Sample = None,
+    x0: X0 = None,
+    samples: Annotated[Text, _option("Pairs of calls; by default d ln d.")] = None,
+    radius: Annotated[Text, _option("The smoothing radius.", "R")] = None,
+    tol: Annotated[Text, _option("Drop eigenvalues under this share of the largest.", "SHARE")] = None,
+    ridge: Annotated[Text, _option("Add this multiple of the identity.", "VALUE")] = None,
+    paired: Paired = None,
+    seed: Seed = None,
+    json: AsJson = False,
+) -> None:
+    """How many directions does a function have? The paper's Algorithm 2."""
+    options = {k: v for k, v in locals().items() if k not in ("settings", "json")}
+    from poem_cma.command_line import run
+
+    _do(lambda: run.dimension(settings, options, as_json=json))

@@ -1,0 +1,191 @@
+"""`poem-cma minimize`, `resume` and `dimension`: from settings to a run, and its result on the screen."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from poem_cma.command_line.settings import combined
+from poem_cma.command_line.target import CommandError, Target
+from poem_cma.dimension import effective_dimension
+from poem_cma.domains import Ball, Box, L1Ball, Simplex
+from poem_cma.drive import drive
+from poem_cma.external import Program, draw_seed
+from poem_cma.minimize import _check_evaluate, _Loop
+from poem_cma.result import Result, Status
+from poem_cma.store import StoreError, View
+from poem_cma.workers import Workers
+
+__all__ = ["dimension", "minimize", "resume"]
+
+_DOMAINS = {"ball": Ball, "l1_ball": L1Ball, "simplex": Simplex, "bounds": None}
+_EXPECTED = (ValueError, TypeError, ArithmeticError, RuntimeError, MemoryError, OSError, AssertionError)
+
+
+def minimize(file: Path | None, options: dict[str, Any], *, as_json: bool = False) -> int:
+    """Run, and print the result; the exit code."""
+    settings = combined(file, options) | {"folder": os.getcwd()}
+    return _run(settings, as_json)
+
+
+def resume(path: Path, options: dict[str, Any], *, as_json: bool = False) -> int:
+    """Go on with the run of a store, as it was started."""
+    with _opened(path) as view:
+        launch, plan = view.launch, view.plan
+    if not isinstance(launch, dict):
+        raise CommandError(f"{path} was started from Python: call minimize(..., store={str(path)!r}) again")
+    given = combined(None, options)
+    settings = launch | {"budget": plan["budget"]} | given | {"store": str(path)}
+    what = settings.get("command") or settings.get("target")
+    print(f"going on with {what} in {settings['folder']}", file=sys.stderr)  # noqa: T201
+    return _run(settings, as_json)
+
+
+def dimension(file: Path | None, options: dict[str, Any], *, as_json: bool = False) -> int:
+    """Algorithm 2, and what it found."""
+    settings = combined(file, options)
+    fun, sample = _objective(settings | {"folder": None})
+    names = ("samples", "radius", "tol", "ridge", "seed")
+    try:
+        found = effective_dimension(
+            fun, _x0(settings), sample=sample, paired=settings.get("paired", True),
+            **{name: settings[name] for name in names if name in settings},
+        )  # fmt: skip
+    except _EXPECTED as error:
+        raise CommandError(_one_line(error)) from None
+    numbers = {
+        "effective_dimension": found.effective_dimension, "condition": found.condition, "rank": found.rank,
+        "samples": found.size, "calls": found.nfev,
+    }  # fmt: skip
+    _print(json.dumps(numbers) if as_json else "\n".join(f"{k:>20}: {_short(v)}" for k, v in numbers.items()))
+    return 0
+
+
+def _run(settings: dict[str, Any], as_json: bool) -> int:
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.simplefilter("ignore", RuntimeWarning)  # NumPy's, of numbers that are too large
+        warnings.showwarning = _warn  # type: ignore[assignment]
+        try:
+            result = _minimize(settings)
+        except _EXPECTED as error:
+            raise CommandError(_one_line(error)) from None
+    _print(_result_as_json(result) if as_json else _result_as_text(result))
+    if result.status == Status.INTERRUPTED:
+        if "store" in settings:
+            print(f"go on with: poem-cma resume {settings['store']}", file=sys.stderr)  # noqa: T201
+        return 130
+    return 0 if result.success else 1
+
+
+def _minimize(s: dict[str, Any]) -> Result:
+    fun, sample = _objective(s)
+    if "budget" not in s:
+        raise CommandError("budget is missing: how many calls may be made? Give --budget")
+    policy = {name: s[name] for name in ("timeout", "retries", "patience") if name in s}
+    launch = {key: value for key, value in s.items() if key not in ("store", "budget")}
+    launch["folder"] = s["folder"]
+    if "target" in launch:
+        launch["target"] = fun.place
+    if "sample" in launch:
+        launch["sample"] = sample.place
+    return drive(
+        fun, _x0(s), sample=sample, paired=s.get("paired", True), method=s.get("method", "auto"), domain=_domain(s),
+        scale=_scale(s), budget=s["budget"], seed=s.get("seed"), vectorized=False, launch=launch,
+        workers=Workers(s.get("workers", 1), **policy), batch=s.get("batch", 1),
+        on_failure=s.get("on_failure", "drop"), loop=_Loop(None, s.get("stop_below"), s.get("time_limit")),
+        progress=sys.stderr.isatty(), store=s.get("store"), name=s.get("name") or s.get("command") or fun.place,
+        final=_check_evaluate(s.get("evaluate"), s["budget"]),
+    )  # fmt: skip
+
+
+def _objective(s: dict[str, Any]) -> tuple[Any, Any]:
+    """The function, and what draws its samples."""
+    if ("target" in s) == ("command" in s):
+        problem = "both are given" if "target" in s else "neither is given"
+        raise CommandError(f"what is to be minimised? Give TARGET or --command, one of them; {problem}")
+    if "target" in s:
+        return Target(s["target"]), Target(s["sample"], "sample") if "sample" in s else None
+    if "sample" in s:
+        raise CommandError("sample is for functions; a command gets its sample as {seed}")
+    try:
+        program = Program(s["command"], s["folder"])
+    except ValueError as error:
+        raise CommandError(f"command: {error}") from None
+    return program, draw_seed if program.takes_seed else None
+
+
+def _x0(s: dict[str, Any]) -> Any:
+    if "x0" not in s:
+        raise CommandError("x0 is missing: where does the run start? Give --x0")
+    return np.array(s["x0"])
+
+
+def _scale(s: dict[str, Any]) -> Any:
+    scale = s.get("scale")
+    return scale if scale is None or len(scale) > 1 else scale[0]
+
+
+def _domain(s: dict[str, Any]) -> Any:
+    given = [key for key in _DOMAINS if key in s]
+    if len(given) > 1:
+        raise CommandError(f"{' and '.join(given)} are given, but a run has one domain")
+    if not given:
+        if s.get("inside"):
+            raise CommandError("inside needs a domain: give ball, bounds, l1_ball or simplex")
+        return None
+    inside = s.get("inside", False)
+    try:
+        if given == ["bounds"]:
+            lower, upper = (side[0] if len(side) == 1 else np.array(side) for side in s["bounds"])
+            return Box(lower, upper, inside=inside)
+        make: Any = _DOMAINS[given[0]]
+        return make(s[given[0]], inside=inside)
+    except (ValueError, TypeError) as error:
+        raise CommandError(f"{given[0]}: {error}") from None
+
+
+def _warn(message: Warning | str, *_: Any) -> None:
+    print(f"poem-cma: {message}", file=sys.stderr)  # noqa: T201
+
+
+def _opened(path: Path) -> View:
+    try:
+        return View(path)
+    except StoreError as error:
+        raise CommandError(str(error)) from None
+
+
+def _one_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def _result_as_text(result: Result) -> str:
+    x = ", ".join(f"{v:.8g}" for v in result.x[:20]) + (", ..." if len(result.x) > 20 else "")
+    lines = {
+        "x": f"[{x}]", "value": f"{result.fun:.6g} ± {result.fun_stderr:.2g}", "calls": str(result.nfev),
+        "failures": str(result.failures), "seed": str(result.seed), "end": result.message,
+    }  # fmt: skip
+    return "\n".join(f"{name:>10}: {value}" for name, value in lines.items())
+
+
+def _result_as_json(result: Result) -> str:
+    names = ("fun", "fun_stderr", "nfev", "nit", "success", "status", "message", "failures", "seed", "method")
+    content: dict[str, Any] = {name: getattr(result, name) for name in names}
+    content = {k: None if isinstance(v, float) and v != v else v for k, v in content.items()}
+    return json.dumps({"x": result.x.tolist(), **content})
+
+
+def _short(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _print(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()

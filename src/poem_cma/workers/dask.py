@@ -1,0 +1,159 @@
+"""A Dask cluster, by its client.
+
+A task of Dask's own costs its scheduler milliseconds. So each worker gets one actor, which keeps the objective, and
+calls go to it directly.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import queue
+import threading
+import time
+from collections.abc import Collection
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from distributed import wait
+
+from poem_cma.workers.task import Objective, Reply, Task, perform, to_payload
+
+__all__ = ["Bench", "Dask"]
+
+_SECONDS_BETWEEN_COUNTS = 0.5
+_SECONDS_TO_RESTART = 30.0
+_SECONDS_TO_BEGIN = 10.0
+
+
+class Bench:
+    """The actor: where a worker's threads work."""
+
+    def __init__(self, token: str, payload: bytes, threads: int) -> None:
+        self._token, self._payload = token, payload
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="poem-cma")
+
+    async def perform(self, task: Task) -> Reply | None:
+        """A task in a thread, so that the worker can listen meanwhile."""
+        arguments = (self._token, self._payload, task.points, task.numbers, task.stream)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, perform, *arguments)
+
+
+class _Seat:
+    """What is known of one worker."""
+
+    def __init__(self, threads: int, actor: Any) -> None:
+        self.threads = threads
+        self.coming = actor  # the future of the actor
+        self.actor: Any = None
+        self.tickets: set[int] = set()
+
+
+class Dask:
+    """Workers may come and go: newcomers get an actor, the calls of those that left are reported as lost."""
+
+    depth = 2  # a call travels for a millisecond: each thread has its next one waiting
+
+    def __init__(self, client: Any, objective: Objective) -> None:
+        self._client = client
+        self._token, self._payload = objective.token, to_payload(objective)
+        self._seats: dict[str, _Seat] = {}
+        self._stuck: set[str] = set()  # workers that hang and could not be restarted
+        self._replies: queue.SimpleQueue[tuple[int, Reply | str]] = queue.SimpleQueue()
+        self._counted = 0.0
+        self._count()
+        with contextlib.suppress(TimeoutError):  # those that are there get ready
+            get_ready: Any = wait
+            get_ready([seat.coming for seat in self._seats.values()], timeout=_SECONDS_TO_BEGIN)
+        self._count()
+
+    def slots(self) -> int:
+        """Threads that are ready now."""
+        if time.monotonic() - self._counted > _SECONDS_BETWEEN_COUNTS:
+            self._count()
+        return sum(seat.threads for seat in self._seats.values() if seat.actor is not None)
+
+    def _count(self) -> None:
+        """See who is there."""
+        there: dict[str, int] = self._client.nthreads()
+        for address in [a for a in self._seats if a not in there]:
+            self._lose(address, "left")
+        for address, threads in there.items():
+            if address not in self._seats and address not in self._stuck:
+                with contextlib.suppress(Exception):  # it may leave again this moment: the next count will tell
+                    payload = self._client.scatter(self._payload, workers=[address], hash=False)
+                    coming = self._client.submit(
+                        Bench, self._token, payload, threads, actor=True, workers=[address], pure=False
+                    )
+                    self._seats[address] = _Seat(threads, coming)
+        for address, seat in list(self._seats.items()):
+            if seat.actor is None and seat.coming.done():
+                try:
+                    seat.actor = seat.coming.result()
+                except Exception:
+                    self._lose(address, "could not begin")
+        self._counted = time.monotonic() if any(s.actor for s in self._seats.values()) else 0.0
+
+    def start(self, ticket: int, task: Task, avoid: Collection[Any]) -> Any:
+        """Send a task to the worker with the least to do, another than those to avoid if there is one."""
+        free = [(a in avoid, len(s.tickets) / s.threads, a) for a, s in self._seats.items() if s.actor is not None]
+        for _, load, address in sorted(free):
+            if load < self.depth:
+                try:
+                    future = self._seats[address].actor.perform(task)
+                except RuntimeError:  # the worker is gone
+                    self._lose(address, "left")
+                    continue
+                asyncio.run_coroutine_threadsafe(self._watch(ticket, future), self._client.loop.asyncio_loop)
+                self._seats[address].tickets.add(ticket)
+                return address
+        return None
+
+    async def _watch(self, ticket: int, future: Any) -> None:
+        try:
+            self._replies.put((ticket, await future))
+        except Exception as error:
+            self._replies.put((ticket, f"the worker failed ({type(error).__name__}: {error})"))
+
+    def collect(self, seconds: float) -> list[tuple[int, Reply | str]]:
+        """Replies, or why there is none, as soon as there are any, or nothing after so many seconds."""
+        replies: dict[int, Reply | str] = {}
+        with contextlib.suppress(queue.Empty):
+            while True:
+                ticket, reply = self._replies.get(timeout=0.0 if replies else max(0.0, seconds))
+                for seat in self._seats.values():
+                    if ticket in seat.tickets:
+                        seat.tickets.remove(ticket)
+                        replies[ticket] = reply
+                        break
+                else:
+                    if isinstance(reply, _Lost):
+                        replies[ticket] = reply
+        return list(replies.items())
+
+    def abandon(self, ticket: int) -> None:
+        """Have the worker that hangs restarted by its nanny; the other calls on it are lost with it."""
+        for address, seat in list(self._seats.items()):
+            if ticket in seat.tickets:
+                seat.tickets.remove(ticket)
+                self._lose(address, "was restarted")
+                self._stuck.add(address)
+                threading.Thread(target=self._restart, args=(address,), daemon=True).start()
+
+    def _restart(self, address: str) -> None:
+        with contextlib.suppress(Exception):  # no nanny: it stays among the stuck ones
+            self._client.restart_workers([address], timeout=_SECONDS_TO_RESTART, raise_for_error=False)
+
+    def _lose(self, address: str, how: str) -> None:
+        for ticket in self._seats.pop(address).tickets:
+            self._replies.put((ticket, _Lost(f"the worker at {address} {how}")))
+
+    def close(self) -> None:
+        """Let the actors go. The cluster is the user's."""
+        self._seats.clear()
+
+
+class _Lost(str):
+    """Why a call is lost with its worker."""
+
+    __slots__ = ()

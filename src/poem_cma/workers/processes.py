@@ -1,0 +1,188 @@
+"""A pool of our own processes, each of which can be killed and replaced alone.
+
+A process is the leader of its own group, with whatever programs the objective starts, and the whole group is killed at
+once. It does not hear Ctrl-C. When the driver is gone, however it went, a thread in each process ends its group.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import multiprocessing
+import os
+import pickle
+import selectors
+import signal
+import threading
+import weakref
+from collections.abc import Collection
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+from poem_cma.workers.task import Objective, Reply, Task, _unloadable, answer, from_payload, to_payload
+
+__all__ = ["Processes"]
+
+_MOST_DEATHS_AT_START = 3
+
+_pools: weakref.WeakSet[Processes] = weakref.WeakSet()
+
+
+class Processes:
+    """So many processes, kept alive."""
+
+    depth = 1  # tasks a worker has at a time
+
+    def __init__(self, count: int, objective: Objective) -> None:
+        self._payload = to_payload(objective)
+        self._context = multiprocessing.get_context("spawn")
+        self._deaths_at_start = 0
+        self._workers: list[_Worker] = []
+        self._selector = selectors.DefaultSelector()
+        _pools.add(self)
+        try:
+            for _ in range(count):
+                self._workers.append(self._begin())
+        except BaseException:
+            self.close()
+            raise
+
+    def _begin(self) -> _Worker:
+        worker = _Worker(self._context, self._payload)
+        self._selector.register(worker.pipe, selectors.EVENT_READ, worker)
+        return worker
+
+    def slots(self) -> int:
+        """Processes there are: dead ones are replaced."""
+        return len(self._workers)
+
+    def start(self, ticket: int, task: Task, avoid: Collection[Any]) -> Any:
+        """Give a task to an idle process, another than those to avoid if there is one; its name, or None if none is."""
+        idle = [w for w in self._workers if w.ready and w.ticket is None]
+        for worker in sorted(idle, key=lambda w: w.process.pid in avoid):
+            try:
+                worker.pipe.send_bytes(pickle.dumps(tuple(task)[2:], pickle.HIGHEST_PROTOCOL))
+            except OSError:  # died while idle: `collect` will see it
+                worker.ready = False
+                continue
+            worker.ticket = ticket
+            return worker.process.pid
+        return None
+
+    def collect(self, seconds: float) -> list[tuple[int, Reply | str]]:
+        """Replies, or why there is none, as soon as there are any, or nothing after so many seconds."""
+        replies: list[tuple[int, Reply | str]] = []
+        for key, _ in self._selector.select(seconds):
+            worker: _Worker = key.data
+            try:
+                message = pickle.loads(worker.pipe.recv_bytes())
+            except (EOFError, OSError):
+                replies += self._replace(worker, "died")
+                continue
+            if isinstance(message, str):
+                raise RuntimeError(message)
+            if message is None:
+                worker.ready = True
+                self._deaths_at_start = 0
+            elif worker.ticket is not None:
+                replies.append((worker.ticket, message))
+                worker.ticket = None
+        return replies
+
+    def abandon(self, ticket: int) -> None:
+        """Kill the process that is at a task."""
+        for worker in self._workers:
+            if worker.ticket == ticket:
+                self._replace(worker, "was killed")
+
+    def _replace(self, worker: _Worker, how: str) -> list[tuple[int, Reply | str]]:
+        self._selector.unregister(worker.pipe)
+        code = worker.kill()
+        if not worker.ready:
+            self._deaths_at_start += 1
+            if self._deaths_at_start >= _MOST_DEATHS_AT_START:
+                raise RuntimeError(
+                    f"worker processes die as they start (exit code {code}): is the part of your script that calls "
+                    f'minimize under `if __name__ == "__main__":`, as multiprocessing needs it?'
+                )
+        self._workers[self._workers.index(worker)] = self._begin()
+        return [] if worker.ticket is None else [(worker.ticket, f"the worker process {how} (exit code {code})")]
+
+    def close(self) -> None:
+        """Kill all processes, and wait until they are gone."""
+        for worker in self._workers:
+            worker.kill(wait=False)
+        for worker in self._workers:
+            worker.kill()
+        self._workers = []
+        self._selector.close()
+
+
+class _Worker:
+    """A process and our end of its pipe."""
+
+    def __init__(self, context: Any, payload: bytes) -> None:
+        self.pipe, theirs = context.Pipe()
+        self.process = context.Process(target=_work, args=(theirs,), name="poem-cma worker")
+        self.process.start()
+        theirs.close()
+        self.ready = False  # until it has the objective
+        self.ticket: int | None = None
+        # In a thread: a large payload fills the pipe until the process reads it.
+        threading.Thread(target=self._send, args=(payload,), daemon=True).start()
+
+    def _send(self, payload: bytes) -> None:
+        with contextlib.suppress(OSError):
+            self.pipe.send_bytes(payload)
+
+    def kill(self, wait: bool = True) -> int | None:
+        """End the process and all that it started; its exit code."""
+        if self.process.exitcode is None:
+            self.process.join(0)  # it may have ended by itself
+        pid = self.process.pid
+        with contextlib.suppress(OSError, AttributeError):
+            if pid is not None and os.getpgid(pid) == pid:
+                os.killpg(pid, signal.SIGKILL)
+        if self.process.exitcode is None:
+            self.process.kill()
+        if wait:
+            self.process.join()
+            self.pipe.close()
+        code: int | None = self.process.exitcode
+        return code
+
+
+def _work(pipe: Connection) -> None:
+    """The life of a process: get the objective, say that it is there, then answer tasks."""
+    with contextlib.suppress(OSError, AttributeError):
+        os.setsid()  # a group of its own: no Ctrl-C, and everything below it ends with it
+    threading.Thread(target=_end_with_the_driver, daemon=True).start()
+    try:
+        oracle = from_payload(pipe.recv_bytes()).oracle()
+    except EOFError:
+        return
+    except Exception as error:
+        pipe.send(_unloadable(error))
+        return
+    try:
+        pipe.send(None)
+        while True:
+            reply = answer(oracle, *pickle.loads(pipe.recv_bytes()))
+            pipe.send_bytes(pickle.dumps(reply, pickle.HIGHEST_PROTOCOL))
+    except (EOFError, OSError):
+        return  # the driver is gone
+
+
+def _end_with_the_driver() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    wait([parent.sentinel])
+    if hasattr(os, "killpg") and os.getpgid(0) == os.getpid():
+        os.killpg(0, signal.SIGKILL)
+    os._exit(1)
+
+
+@atexit.register
+def _close_all() -> None:
+    for pool in list(_pools):
+        pool.close()

@@ -1,0 +1,110 @@
+"""What a user says about workers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from poem_cma.workers.task import Objective
+
+__all__ = ["Workers", "as_workers", "auto_batch", "make_place"]
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Where calls are made, and what is done about those that fail.
+
+    Parameters
+    ----------
+    executor : int, Executor, Client or module
+        A number of processes; any `concurrent.futures.Executor` (threads, processes, ``mpi4py.futures``); a Dask
+        client; or the module ``ray`` after ``ray.init()``.
+    timeout : float, optional
+        Seconds that a call may take. The process that hangs is killed, where it can be (not in a thread).
+    retries : int
+        How often a call is made again, elsewhere if possible, when its worker died, hung, or `fun` raised or returned
+        no number. After that it counts as failed. A call that is made again is counted once. NaN is an answer.
+    patience : float, optional
+        Seconds to wait for workers when there are none left; by default for ever.
+
+    Examples
+    --------
+    >>> import numpy as np, poem_cma as pc
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> with ThreadPoolExecutor(4) as threads:
+    ...     result = pc.minimize(
+    ...         lambda x: float(abs(x).sum()), np.ones(3), budget=400, seed=0, workers=pc.Workers(threads, retries=0)
+    ...     )
+    >>> result.nfev <= 400
+    True
+    """
+
+    executor: Any
+    timeout: float | None = None
+    retries: int = 2
+    patience: float | None = None
+
+    def __post_init__(self) -> None:
+        e = self.executor
+        if isinstance(e, bool) or (isinstance(e, int | np.integer) and e < 1):
+            raise ValueError(f"workers must be a number of processes from 1 up, not {e!r}")
+        if not isinstance(e, int | np.integer) and not _is_ray(e) and not callable(getattr(e, "submit", None)):
+            raise TypeError(
+                f"workers must be a number of processes, an executor, a Dask client, the module ray, or "
+                f"poem_cma.Workers(...), not {e!r}"
+            )
+        for name in ("timeout", "patience"):
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, int | float | np.number) and 0.0 < value < inf):
+                raise ValueError(f"{name} must be a positive number of seconds, not {value!r}")
+        if isinstance(self.retries, bool) or not isinstance(self.retries, int | np.integer) or self.retries < 0:
+            raise ValueError(f"retries must be a whole number from 0 up, not {self.retries!r}")
+
+
+def as_workers(workers: Any) -> Workers | None:
+    """What the user gave as `workers`."""
+    return workers if workers is None or isinstance(workers, Workers) else Workers(workers)
+
+
+#: A batch leaves a run at least so many steps.
+LEAST_STEPS = 100
+
+
+def auto_batch(workers: Workers | None, budget: int) -> int:
+    """The batch that keeps all workers busy: a probe has two points or more, which they share."""
+    if workers is None:
+        return 1
+    e = workers.executor
+    count = int(e) if isinstance(e, int | np.integer) else make_place(workers, Objective(abs, None, 0), 1).slots()
+    return max(1, min((count + 1) // 2, budget // (2 * LEAST_STEPS)))
+
+
+def make_place(workers: Workers | None, objective: Objective, dimension: int) -> Any:
+    """Where the tasks will be worked on."""
+    if workers is None:
+        from poem_cma.workers.here import Here
+
+        return Here(objective, dimension)
+    executor = workers.executor
+    if isinstance(executor, int | np.integer):
+        from poem_cma.workers.processes import Processes
+
+        return Processes(int(executor), objective)
+    if _is_ray(executor):
+        from poem_cma.workers.ray import Ray
+
+        return Ray(executor, objective)
+    if type(executor).__module__.partition(".")[0] == "distributed" and hasattr(executor, "scheduler_info"):
+        from poem_cma.workers.dask import Dask
+
+        return Dask(executor, objective)
+    from poem_cma.workers.futures import Futures
+
+    return Futures(executor, objective)
+
+
+def _is_ray(executor: Any) -> bool:
+    return getattr(executor, "__name__", None) == "ray" and hasattr(executor, "remote")
