@@ -24,7 +24,7 @@ _BESIDE = 2  # random directions beside a subspace
 _FEW_AXES = 16  # so few that walks are always taken
 _TRIALS = 8  # full walks before the rank of the gradients is judged
 _FIRST_SHARE, _LATER_SHARE = 0.33, 0.05  # of the calls for trials, before and after
-_AFFORDED = 0.02  # of the budget, for a full walk
+_FIRST_AFFORDED, _AFFORDED = 0.1, 0.02  # of the budget, for a full walk
 _CHEAP = 0.6  # calls per axis at which walks win
 _MOST_SUBSPACE = 24
 _CALLS_PER_AXIS = 16.0  # a walk takes one axis for so many calls spent
@@ -40,10 +40,17 @@ def next_estimator(s: AutoState, left: float) -> AutoState:
         if replaying(s) and n + 1 <= left:
             return s._replace(kind=REPLAY, q=n, trial=False)
         return s._replace(kind=WALK, q=max(1, int(min(growing, left - 1))), trial=False)
-    if on_axes(run, n) and trial_due and n < _AFFORDED * run.budget and n + 1 <= left:
+    if on_axes(run, n) and trial_due and _affordable(s, n) and n + 1 <= left:
         return s._replace(kind=WALK, q=n, trial=True)
     q = _BESIDE if s.use_subspace else DIRECTIONS
     return s._replace(kind=HAAR, q=max(1, int(min(q, left - 1))), trial=False)
+
+
+def _affordable(s: AutoState, n: int) -> bool:
+    """Whether a full walk is not too dear: a first one shows how many calls one takes."""
+    if not len(s.costs):
+        return n < _FIRST_AFFORDED * s.run.budget
+    return float(s.costs.mean()) * n < _AFFORDED * s.run.budget
 
 
 def on_axes(run: Run, n: int) -> bool:

@@ -26,7 +26,7 @@ _MOST_RADII = 19
 _GIVE_UP_START = 0.1  # of the budget
 _FURTHER = 100.0
 _UNEVEN = 4.0  # sizes of slopes that differ by more may mean that units do
-_MUCH_BETTER = 2.0
+_MUCH_BETTER = 1.25
 _NEAR = 0.05  # of the diameter
 
 _OWN_NOISE = (
