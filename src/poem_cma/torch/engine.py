@@ -7,7 +7,7 @@ state (a few numbers) and of the losses. Every rank of a data-parallel run, and 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import inf, isfinite, nan, sqrt
+from math import isfinite, nan, sqrt
 from typing import NamedTuple, cast
 
 from poem_cma import rules
@@ -19,14 +19,15 @@ __all__ = ["Engine", "Point", "State"]
 _REACH = 0.1  # the smoothing radius, in lengths of the last step
 _FIRST = 1e-3  # and before the first step, in lengths of x_0
 _ROUNDING = 4.0  # no perturbation is smaller than this many units in the last place of a typical weight
-_AHEAD = 0.25  # how far beyond the last step the scale is tried, in steps
-_BOLD = 1.2  # how far beyond the greedy scale to go: what pays over many steps is longer than what pays at once
+_BACK = 0.5  # the scale is judged by the loss this part of the last step back
 _GAIN = 0.3  # of the estimate of the right scale, in logarithms
-_MEMORY = 0.8  # of the sums behind that estimate
+_NEW = 0.2  # the share of the latest look in that estimate
 _MOST, _LEAST = 3.0, 0.1  # what it may ask for
+_MOST_TAKEN = 10.0  # of the fall
 _RAY = 60  # doublings
 _LOOK_EVERY = 8  # central pairs: steps between two looks at the scale
 _UNDO = 4  # steps that can be taken back
+_RISE = 0.25  # of the fall that was predicted: a loss higher by more than this takes a step back
 _FAR_OFF = 4.0  # mean deviations of the loss that make a step suspicious
 
 
@@ -58,8 +59,7 @@ class State(NamedTuple):
     mu: float = 0.0
     bend: float = 0.0  # F's mean curvature along a direction, a half of it
     moves: tuple[Move, ...] = ()  # the last few, the latest last
-    fall: float = 0.0  # sums over looks: what was predicted,
-    bent: float = 0.0  # and the part of it that curvature and noise took away
+    stiffness: float = nan  # one over the step size that looks right
     value: float = nan  # the smoothed loss
     spread: float = 0.0
     eta: float = 0.0
@@ -104,7 +104,7 @@ class Engine:
         """The next state and the move to make, if any."""
         shape = s.allocation.shape if s.allocation else ()
         probes = [Point(s.number + j, (s.mu,), shape) for j in range(self.q)]
-        look, ahead = self._look(s)
+        look, place = self._look(s)
         base = [Point(s.number, ())]
         if self.q == 1:
             pair = [probes[0], probes[0].times(-1.0)]
@@ -118,11 +118,11 @@ class Engine:
             loss = F[0]
             slopes = [(f - loss) / s.mu - s.mu * s.bend for f in values]
         s = s._replace(forwards=s.forwards + len(F), number=s.number + -(-self.q // 4) * 4)
-        if s.moves and self.by_values and self._suspicious(s, loss, rest, ahead):
+        if s.moves and self.by_values and self._suspicious(s, loss, rest, place):
             last = s.moves[-1]
             (before,) = evaluate([last.point.times(-1.0)])
             s = s._replace(forwards=s.forwards + 1)
-            if isfinite(before) and not loss - before <= last.fall:
+            if isfinite(before) and not loss - before <= _RISE * last.fall:
                 return self._undo(s), last.point.times(-1.0)
         kept = [m for m in slopes if isfinite(m)]
         if not isfinite(loss) or not kept:
@@ -132,7 +132,7 @@ class Engine:
         value, spread = smoothed_value(s.value, s.spread, s.t, [loss])
         s = s._replace(value=value, spread=spread)
         if look:
-            s = self._rescaled(s, (rest[1] - rest[0]) / ahead, ahead)
+            s = self._rescaled(s, (rest[1] - rest[0]) / place, place)
         return self._moved(s, slopes, len(kept), probes[0].first, shape, evaluate, loss)
 
     def arrived(self, s: State, distance: float) -> State:
@@ -150,7 +150,14 @@ class Engine:
         return Symbols(run, s.t, s.r_bar, s.G, 1.0, self.d, s.mu)
 
     def _moved(
-        self, s: State, slopes: list[float], count: int, first: int, shape: tuple[float, ...], evaluate: Evaluate, loss: float
+        self,
+        s: State,
+        slopes: list[float],
+        count: int,
+        first: int,
+        shape: tuple[float, ...],
+        evaluate: Evaluate,
+        loss: float,
     ) -> tuple[State, Point | None]:
         """x_{t+1} = x_t - eta_t g_t."""
         squares = sum(m * m for m in slopes)
@@ -187,38 +194,43 @@ class Engine:
         return s._replace(r_bar=r / 4.0 if n else r)
 
     def _look(self, s: State) -> tuple[list[Point], float]:
-        """The point a little beyond the last step: does going further pay, on a batch that the step has not seen?"""
+        """A second point on the last step's line, and where it lies (in steps, from its end).
+
+        On a batch that the step has not seen, is the loss half a step back lower than here? If F is quadratic, the two
+        are equal for a step 4/3 as long as the one that ends lowest: what pays over many steps is longer than what pays
+        at once. Where half a step is too short for the weights' numbers, the point lies ahead, as far as it must.
+        """
         if not self.by_values or not s.moves or (self.q == 1 and s.t % _LOOK_EVERY):
             return [], nan
         last = s.moves[-1].point
-        length = sqrt(sum(c * c for c in last.coefficients))
-        ahead = max(_AHEAD, self.floor / length)  # far enough for the weights' numbers to tell the points apart
-        return [last.times(ahead)], ahead
+        least = self.floor / sqrt(sum(c * c for c in last.coefficients))
+        place = -_BACK if least <= _BACK else least
+        return [last.times(place)], place
 
-    def _rescaled(self, s: State, slope: float, ahead: float) -> State:
-        """Move R towards the scale at which the slope beyond the last step would vanish, were F quadratic.
+    def _rescaled(self, s: State, slope: float, place: float) -> State:
+        """Move R towards the scale at which the mean slope between the two points would vanish.
 
-        The slope at the start of the step was -fall; beyond its end it is `slope`. So curvature (and what the batch
-        before had by itself) took away slope + fall, and a step longer by fall / (slope + fall) would end level.
+        The slope at the start of the step was -fall; curvature, and what the batch before had by itself, took away
+        slope + fall, in proportion to the step size.
         """
-        last = s.moves[-1].fall
-        if not isfinite(slope):
-            slope = inf
-        took = min(last + slope, 1e3 * last) / (1.0 + 0.5 * max(0.0, ahead - _AHEAD))
-        fall, bent = _MEMORY * s.fall + last, _MEMORY * s.bent + took
-        wish = _BOLD * fall / bent if bent > 0.0 else _MOST
+        fall = s.moves[-1].fall
+        took = min(_MOST_TAKEN, max(-2.0, 1.0 + slope / fall)) if isfinite(slope) else _MOST_TAKEN
+        took *= (1.0 - 0.5 * _BACK) / (1.0 + 0.5 * place)
+        share = _NEW if self.q > 1 else 2.0 * _NEW
+        before = s.stiffness if isfinite(s.stiffness) else took / s.eta
+        stiffness = before + share * (took / s.eta - before)
+        wish = 1.0 / (stiffness * s.eta) if stiffness > 0.0 else _MOST
         gain = _GAIN if self.q > 1 else 2.0 * _GAIN
-        r_bar = s.r_bar * min(_MOST, max(_LEAST, wish)) ** gain
-        return s._replace(r_bar=r_bar, fall=fall, bent=bent)
+        return s._replace(r_bar=s.r_bar * min(_MOST, max(_LEAST, wish)) ** gain, stiffness=stiffness)
 
-    def _suspicious(self, s: State, loss: float, rest: list[float], ahead: float) -> bool:
+    def _suspicious(self, s: State, loss: float, rest: list[float], place: float) -> bool:
         if not isfinite(loss) or (s.t > 5 and loss > s.value + _FAR_OFF * s.spread):
             return True
-        return len(rest) > 1 and not (rest[1] - rest[0]) / ahead <= 2.0 * s.moves[-1].fall
+        return len(rest) > 1 and not (rest[1] - rest[0]) / place <= 2.0 * s.moves[-1].fall
 
     def _undo(self, s: State) -> State:
         """Take the last step back: it led up, on a batch that it has not seen, by more than it was to lead down."""
-        return s._replace(r_bar=0.5 * s.r_bar, moves=s.moves[:-1], fall=0.0, bent=0.0, undone=s.undone + 1)
+        return s._replace(r_bar=0.5 * s.r_bar, moves=s.moves[:-1], stiffness=nan, undone=s.undone + 1)
 
     def _with_bend(self, s: State, values: list[float], loss: float) -> State:
         """Forward differences carry F's mean curvature; what former steps saw of it is taken off (and biases nothing)."""

@@ -17,7 +17,7 @@ import triton.language as tl
 from poem_cma.torch.layout import Block
 from poem_cma.torch.philox import LANES, ROUNDING, SIGNS, TILE
 
-__all__ = ["launch"]
+__all__ = ["blend", "launch"]
 
 _NAMES = {torch.float32: tl.float32, torch.bfloat16: tl.bfloat16, torch.float16: tl.float16}
 _DROP = {torch.float32: 0, torch.bfloat16: 16, torch.float16: 13}
@@ -41,9 +41,9 @@ def _rounded(y, word, shift, DROP: tl.constexpr, LEAST: tl.constexpr):  # type: 
     return tl.floor(y * inverse + u) * quantum
 
 
-@triton.jit(do_not_specialize=["first", "seed", "update"])
+@triton.jit(do_not_specialize=["stride", "first", "seed", "update"])
 def _pass(  # type: ignore[no-untyped-def]
-    sources, targets, sizes, addresses, tensors, tiles, coefficients, first, seed, update,
+    sources, targets, sizes, addresses, tensors, tiles, coefficients, stride, first, seed, update,
     Q: tl.constexpr, DTYPE: tl.constexpr, DROP: tl.constexpr, LEAST: tl.constexpr, RANDOM: tl.constexpr,
     LANES: tl.constexpr, SIGNS: tl.constexpr, ROUNDING: tl.constexpr, ALIGNED: tl.constexpr,
 ):  # fmt: skip
@@ -62,7 +62,7 @@ def _pass(  # type: ignore[no-untyped-def]
     counter = tile * LANES + lane
     start = tile.to(tl.int64) * (LANES * 32)
     zero = tl.zeros([LANES], tl.int32)
-    c = coefficients + k * Q
+    c = coefficients + k * stride
     w0, w1, w2, w3 = tl.philox(seed, counter, zero + address, zero + first // 4, zero + SIGNS)
     if Q == 1:
         word = first % 4
@@ -110,6 +110,46 @@ def _pass(  # type: ignore[no-untyped-def]
             tl.store(y + place, value.to(DTYPE), mask=inside)
 
 
+@triton.jit(do_not_specialize=["share", "seed", "number"])
+def _blend(  # type: ignore[no-untyped-def]
+    sources, targets, sizes, addresses, tensors, tiles, share, seed, number,
+    DTYPE: tl.constexpr, KEPT: tl.constexpr, DROP: tl.constexpr, LEAST: tl.constexpr,
+    LANES: tl.constexpr, ROUNDING: tl.constexpr,
+):  # fmt: skip
+    """average += share (x - average), the average being of dtype KEPT."""
+    p = tl.program_id(0)
+    k = tl.load(tensors + p)
+    tile = tl.load(tiles + p)
+    n = tl.load(sizes + k)
+    address = tl.load(addresses + k)
+    x = tl.load(sources + k).to(tl.pointer_type(DTYPE))
+    y = tl.load(targets + k).to(tl.pointer_type(KEPT))
+    lane = tl.arange(0, LANES)
+    counter = tile * LANES + lane
+    start = tile.to(tl.int64) * (LANES * 32)
+    zero = tl.zeros([LANES], tl.int32)
+    groups = tl.minimum(4, tl.cdiv(n - start, LANES * 8)).to(tl.int32)
+    for group in range(0, groups):
+        if DROP > 0:
+            r0, r1, r2, r3 = tl.philox(seed, counter, zero + address, zero + number, zero + ROUNDING + group)
+        for i in tl.static_range(8):
+            place = start + (group * 8 + i) * LANES + lane
+            inside = place < n
+            value = tl.load(x + place, mask=inside, other=0.0).to(tl.float32)
+            mean = tl.load(y + place, mask=inside, other=0.0).to(tl.float32)
+            mean = mean + share * (value - mean)
+            if DROP > 0:
+                r = r0
+                if i // 2 == 1:
+                    r = r1
+                if i // 2 == 2:
+                    r = r2
+                if i // 2 == 3:
+                    r = r3
+                mean = _rounded(mean, r, (i % 2) * 16, DROP, LEAST)
+            tl.store(y + place, mean.to(KEPT), mask=inside)
+
+
 class _Tables:
     """What the kernels read about the tensors of one group; made once."""
 
@@ -135,11 +175,16 @@ class _Tables:
 _TABLES: WeakKeyDictionary[Block, _Tables] = WeakKeyDictionary()
 
 
-def launch(blocks: Sequence[Block], rows: Sequence[Sequence[float]], first: int, seed: int, update: int | None) -> None:
-    """x + sum_j c_j z_(first + j) for the tensors of a group, to the work buffer or (with `update`) to x."""
+def _tables(blocks: Sequence[Block]) -> _Tables:
     tables = _TABLES.get(blocks[0])
     if tables is None:
         tables = _TABLES[blocks[0]] = _Tables(blocks)
+    return tables
+
+
+def launch(blocks: Sequence[Block], rows: Sequence[Sequence[float]], first: int, seed: int, update: int | None) -> None:
+    """x + sum_j c_j z_(first + j) for the tensors of a group, to the work buffer or (with `update`) to x."""
+    tables = _tables(blocks)
     dtype, device, q = blocks[0].x.dtype, blocks[0].x.device, len(rows[0])
     padded = 1 if q <= 1 else -(-q // 4) * 4
     if padded > 8 or (padded > 1 and first % 4):
@@ -147,7 +192,8 @@ def launch(blocks: Sequence[Block], rows: Sequence[Sequence[float]], first: int,
     c = torch.zeros(len(rows), padded)
     if q:
         c[:, :q] = torch.tensor(rows, dtype=torch.float64).to(torch.float32)
-    c = c.pin_memory().to(device, non_blocking=True)
+    c = c.to(device)
+    stride = padded if len(rows) > 1 else 0  # one row for all
     target = tables.work if update is None else tables.x
     arguments: list[Any] = [tables.x, target, tables.sizes, tables.addresses, tables.tensors, tables.tiles, c]
     settings: dict[str, Any] = {
@@ -155,8 +201,20 @@ def launch(blocks: Sequence[Block], rows: Sequence[Sequence[float]], first: int,
         "RANDOM": update is not None and _DROP[dtype] > 0,
         "LANES": LANES, "SIGNS": SIGNS, "ROUNDING": ROUNDING, "num_warps": 4,
     }  # fmt: skip
-    signed_seed = seed - (seed >> 63 << 64)
     with torch.cuda.device(device):
         _pass[(tables.programs,)](
-            *arguments, first, signed_seed, update or 0, Q=padded, ALIGNED=tables.aligned, **settings
+            *arguments, stride, first, seed, update or 0, Q=padded, ALIGNED=tables.aligned, **settings
         )
+
+
+def blend(blocks: Sequence[Block], averages: Sequence[torch.Tensor], share: float, number: int, seed: int) -> None:
+    """averages += share (x - averages), for the tensors of a group."""
+    tables = _tables(blocks)
+    dtype, kept = blocks[0].x.dtype, averages[0].dtype
+    pointers = torch.tensor([a.data_ptr() for a in averages], dtype=torch.int64, device=blocks[0].x.device)
+    with torch.cuda.device(blocks[0].x.device):
+        _blend[(tables.programs,)](
+            tables.x, pointers, tables.sizes, tables.addresses, tables.tensors, tables.tiles, share, seed, number,
+            DTYPE=_NAMES[dtype], KEPT=_NAMES[kept], DROP=_DROP[kept], LEAST=_LEAST[kept],
+            LANES=LANES, ROUNDING=ROUNDING, num_warps=4,
+        )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import cycle
 from math import sqrt
 from typing import Any, Literal
 
@@ -96,6 +97,8 @@ class Poem(Optimizer):
             raise ValueError(f'scale must be "values" or "distance", not {scale!r}')
         super().__init__(params, {"scale": 1.0})
         self.layout = layout = Layout(_named(self.param_groups))
+        scales = [b.scale for b in layout.blocks]
+        self._scales = scales[:1] if len(set(scales)) == 1 else scales  # one for all, where they are alike
         self.module = module
         device = layout.blocks[0].x.device
         squares = [float(torch.linalg.vector_norm(b.x, dtype=torch.float32).double()) ** 2 for b in layout.blocks]
@@ -162,12 +165,12 @@ class Poem(Optimizer):
         """x + sum_j c_j v_j, to the buffer or (as update number ...) to x itself."""
         unit = 1.0 / sqrt(self.layout.dimension)  # v = z / √d
         blocks, c = self.layout.blocks, point.coefficients
-        rows = [[b.scale * unit * cj for cj in c] for b in blocks]
+        rows = [[scale * unit * cj for cj in c] for scale in self._scales]
         if self.now.allocation is not None and c:
             present = presence(point.first, len(c), len(blocks), self.seed)
             rows = [
                 [sqrt(2.0) * sigma * cj * float(on) for cj, on in zip(row, present[:, k], strict=True)]
-                for k, (row, sigma) in enumerate(zip(rows, point.shape, strict=True))
+                for k, (row, sigma) in enumerate(zip(cycle(rows), point.shape, strict=False))
             ]
         passes.apply(self.layout, rows, point.first, self.seed, update=update)
 
@@ -306,7 +309,9 @@ def _average(where: str | None, layout: Layout) -> Average | None:
         return None
     kind, at, place = where.partition("@")
     if (at and place != "cpu") or (kind != "same" and kind not in _DTYPES):
-        raise ValueError(f'average must be None, "same", "float32", "bfloat16" or "float16", or one with "@cpu"; not {where!r}')
+        raise ValueError(
+            f'average must be None, "same", "float32", "bfloat16" or "float16", or one with "@cpu"; not {where!r}'
+        )
     return Average(layout, _DTYPES.get(kind), torch.device("cpu") if at else None)
 
 
@@ -315,7 +320,9 @@ def _plain(s: State) -> dict[str, Any]:
     kept = s._asdict()
     kept["moves"] = [[m.point.first, list(m.point.coefficients), list(m.point.shape), m.fall] for m in s.moves]
     a = s.allocation
-    kept["allocation"] = None if a is None else {k: list(v) if isinstance(v, tuple) else v for k, v in a._asdict().items()}
+    kept["allocation"] = (
+        None if a is None else {k: list(v) if isinstance(v, tuple) else v for k, v in a._asdict().items()}
+    )
     return kept
 
 

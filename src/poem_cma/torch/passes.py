@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from itertools import cycle
 
 import torch
 from torch import Tensor
@@ -22,7 +23,7 @@ _PIECE = 128 * philox.TILE  # elements at a time: bounds the memory that integer
 # dtype: mantissa bits, least exponent of a normal number (biased as in float32)
 _FORMATS = {torch.bfloat16: (7, 1), torch.float16: (10, 113)}
 
-Coefficients = Sequence[Sequence[float]]  # for each block, one for each direction
+Coefficients = Sequence[Sequence[float]]  # one row for each block, or one for all; in a row, one for each direction
 
 
 @cache
@@ -42,15 +43,16 @@ def apply(layout: Layout, coefficients: Coefficients, first: int, seed: int, *, 
 
     `update` numbers the step: it is the address of the random bits that round.
     """
-    of = {id(b): c for b, c in zip(layout.blocks, coefficients, strict=True)}
+    alike = len(coefficients) == 1
+    of = {} if alike else {id(b): c for b, c in zip(layout.blocks, coefficients, strict=True)}
     for (device, dtype), blocks in layout.groups.items():
-        rows = [of[id(b)] for b in blocks]
+        rows = coefficients if alike else [of[id(b)] for b in blocks]
         if uses_kernels(device, dtype):
             from poem_cma.torch.kernels import launch
 
             launch(blocks, rows, first, seed, update)
         else:
-            for b, c in zip(blocks, rows, strict=True):
+            for b, c in zip(blocks, cycle(rows), strict=False):
                 plain(b, c, first, seed, update)
 
 
