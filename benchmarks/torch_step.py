@@ -181,7 +181,7 @@ def measure(size: str, rate: float, repeats: int) -> dict[str, object]:
         ("8 directions, shaped", {"directions": 8, "average": None, "shaped": True}, 10, 11),
     ):
         opt = Poem(model.named_parameters(), seed=0, **options)  # type: ignore[arg-type]
-        for _ in range(3):
+        for _ in range(9):
             opt.step(closure)
         torch.cuda.reset_peak_memory_stats()
         start = opt.now.forwards

@@ -41,10 +41,10 @@ def _rounded(y, word, shift, DROP: tl.constexpr, LEAST: tl.constexpr):  # type: 
     return tl.floor(y * inverse + u) * quantum
 
 
-@triton.jit(do_not_specialize=["stride", "first", "seed", "update"])
+@triton.jit(do_not_specialize=[f"c{j}" for j in range(8)] + ["first", "seed", "update"])
 def _pass(  # type: ignore[no-untyped-def]
-    sources, targets, sizes, addresses, tensors, tiles, coefficients, stride, first, seed, update,
-    Q: tl.constexpr, DTYPE: tl.constexpr, DROP: tl.constexpr, LEAST: tl.constexpr, RANDOM: tl.constexpr,
+    sources, targets, sizes, addresses, tensors, tiles, table, c0, c1, c2, c3, c4, c5, c6, c7, first, seed, update,
+    Q: tl.constexpr, ALIKE: tl.constexpr, DTYPE: tl.constexpr, DROP: tl.constexpr, LEAST: tl.constexpr, RANDOM: tl.constexpr,
     LANES: tl.constexpr, SIGNS: tl.constexpr, ROUNDING: tl.constexpr, ALIGNED: tl.constexpr,
 ):  # fmt: skip
     """Up to eight directions. Q = 1: any; else `first` is a multiple of four and Q is four or eight."""
@@ -62,22 +62,23 @@ def _pass(  # type: ignore[no-untyped-def]
     counter = tile * LANES + lane
     start = tile.to(tl.int64) * (LANES * 32)
     zero = tl.zeros([LANES], tl.int32)
-    c = coefficients + k * stride
     w0, w1, w2, w3 = tl.philox(seed, counter, zero + address, zero + first // 4, zero + SIGNS)
     if Q == 1:
         word = first % 4
         w0 = tl.where(word == 0, w0, tl.where(word == 1, w1, tl.where(word == 2, w2, w3)))
-    c0 = tl.load(c)
-    if Q >= 4:
-        c1 = tl.load(c + 1)
-        c2 = tl.load(c + 2)
-        c3 = tl.load(c + 3)
+    if not ALIKE:
+        c0 = tl.load(table + k * Q)
+        if Q >= 4:
+            c1 = tl.load(table + k * Q + 1)
+            c2 = tl.load(table + k * Q + 2)
+            c3 = tl.load(table + k * Q + 3)
+        if Q == 8:
+            c4 = tl.load(table + k * Q + 4)
+            c5 = tl.load(table + k * Q + 5)
+            c6 = tl.load(table + k * Q + 6)
+            c7 = tl.load(table + k * Q + 7)
     if Q == 8:
         v0, v1, v2, v3 = tl.philox(seed, counter, zero + address, zero + first // 4 + 1, zero + SIGNS)
-        c4 = tl.load(c + 4)
-        c5 = tl.load(c + 5)
-        c6 = tl.load(c + 6)
-        c7 = tl.load(c + 7)
     groups = tl.minimum(4, tl.cdiv(n - start, LANES * 8)).to(tl.int32)
     for group in range(0, groups):
         if RANDOM:
@@ -189,13 +190,14 @@ def launch(blocks: Sequence[Block], rows: Sequence[Sequence[float]], first: int,
     padded = 1 if q <= 1 else -(-q // 4) * 4
     if padded > 8 or (padded > 1 and first % 4):
         raise ValueError(f"a pass takes one direction, or up to eight from a multiple of four on; got {q} from {first}")
-    c = torch.zeros(len(rows), padded)
-    if q:
-        c[:, :q] = torch.tensor(rows, dtype=torch.float64).to(torch.float32)
-    c = c.to(device)
-    stride = padded if len(rows) > 1 else 0  # one row for all
+    padding = (0.0,) * (padded - q)
     target = tables.work if update is None else tables.x
-    arguments: list[Any] = [tables.x, target, tables.sizes, tables.addresses, tables.tensors, tables.tiles, c]
+    if len(rows) == 1:  # one row for all: plain arguments, nothing to copy
+        table, scalars = tables.sizes, [*rows[0], *padding, *(0.0,) * (8 - padded)]
+    else:
+        host = torch.tensor([[*row, *padding] for row in rows], dtype=torch.float32, pin_memory=True)
+        table, scalars = host.to(device, non_blocking=True), [0.0] * 8
+    arguments: list[Any] = [tables.x, target, tables.sizes, tables.addresses, tables.tensors, tables.tiles, table]
     settings: dict[str, Any] = {
         "DTYPE": _NAMES[dtype], "DROP": _DROP[dtype], "LEAST": _LEAST[dtype],
         "RANDOM": update is not None and _DROP[dtype] > 0,
@@ -203,7 +205,7 @@ def launch(blocks: Sequence[Block], rows: Sequence[Sequence[float]], first: int,
     }  # fmt: skip
     with torch.cuda.device(device):
         _pass[(tables.programs,)](
-            *arguments, stride, first, seed, update or 0, Q=padded, ALIGNED=tables.aligned, **settings
+            *arguments, *scalars, first, seed, update or 0, Q=padded, ALIKE=len(rows) == 1, ALIGNED=tables.aligned, **settings
         )
 
 

@@ -37,7 +37,7 @@ class Ranks:
 
     def mean(self, losses: list[Tensor]) -> list[float]:
         """The mean over the ranks of each loss: the one exchange of a step, a number for each probe."""
-        stacked = torch.stack([v.to(device=losses[0].device, dtype=torch.float64) for v in losses])
+        stacked = torch.stack(losses).double()
         if self.active:
             stacked = stacked.to(self.device)
             dist.all_reduce(stacked, group=self.group)
