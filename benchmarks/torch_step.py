@@ -134,7 +134,7 @@ def verify() -> int:
                     out = []
                     for device in ("cuda", "cpu"):
                         layout = Layout(
-                            (f"w{i}", nn.Parameter(v.to(dtype).to(device)), 1.0) for i, v in enumerate(values)
+                            (f"w{i}", nn.Parameter(v.to(dtype).to(device)), 0.7 + i) for i, v in enumerate(values)
                         )
                         for b in layout.blocks:
                             b.work.fill_(float("nan"))

@@ -20,14 +20,16 @@ _REACH = 0.1  # the smoothing radius, in lengths of the last step
 _FIRST = 1e-3  # and before the first step, in lengths of x_0
 _ROUNDING = 4.0  # no perturbation is smaller than this many units in the last place of a typical weight
 _BACK = 0.5  # the scale is judged by the loss this part of the last step back
-_GAIN = 0.3  # of the estimate of the right scale, in logarithms
-_NEW = 0.2  # the share of the latest look in that estimate
+_NEW = 0.2, 0.1  # the share of the latest look in the estimate of the right scale, early and late
+_EARLY = 100  # looks
+_GAIN = 1.5  # how much of that estimate is taken over, in logarithms, in units of the share
 _MOST, _LEAST = 3.0, 0.1  # what it may ask for
 _MOST_TAKEN = 10.0  # of the fall
 _RAY = 60  # doublings
 _LOOK_EVERY = 8  # central pairs: steps between two looks at the scale
 _UNDO = 4  # steps that can be taken back
 _RISE = 0.25  # of the fall that was predicted: a loss higher by more than this takes a step back
+_STEEP = 4.0  # falls: a slope up, along the last step, that makes it suspicious
 _FAR_OFF = 4.0  # mean deviations of the loss that make a step suspicious
 
 
@@ -60,6 +62,8 @@ class State(NamedTuple):
     bend: float = 0.0  # F's mean curvature along a direction, a half of it
     moves: tuple[Move, ...] = ()  # the last few, the latest last
     stiffness: float = nan  # one over the step size that looks right
+    looks: int = 0  # at the scale
+    fall: float = 0.0  # the usual fall of a step
     value: float = nan  # the smoothed loss
     spread: float = 0.0
     eta: float = 0.0
@@ -122,7 +126,7 @@ class Engine:
             last = s.moves[-1]
             (before,) = evaluate([last.point.times(-1.0)])
             s = s._replace(forwards=s.forwards + 1)
-            if isfinite(before) and not loss - before <= _RISE * last.fall:
+            if isfinite(before) and not loss - before <= _RISE * max(last.fall, s.fall):
                 return self._undo(s), last.point.times(-1.0)
         kept = [m for m in slopes if isfinite(m)]
         if not isfinite(loss) or not kept:
@@ -173,7 +177,8 @@ class Engine:
             s = self._ray(s, g, sqrt(g2), loss, evaluate)
         eta = rules.distance_over_gradients(self._symbols(s))  # η_t = r̄_t / √G_t
         move = Move(g.times(-eta), eta * factor * squares)
-        s = s._replace(t=s.t + 1, eta=eta, moves=(*s.moves, move)[-_UNDO:])
+        fall = s.fall + 0.2 * (move.fall - s.fall) if s.moves else move.fall
+        s = s._replace(t=s.t + 1, eta=eta, moves=(*s.moves, move)[-_UNDO:], fall=fall)
         if self.by_values:
             s = s._replace(mu=max(self.floor, _REACH * eta * sqrt(g2)))
         return s, move.point
@@ -216,17 +221,17 @@ class Engine:
         fall = s.moves[-1].fall
         took = min(_MOST_TAKEN, max(-2.0, 1.0 + slope / fall)) if isfinite(slope) else _MOST_TAKEN
         took *= (1.0 - 0.5 * _BACK) / (1.0 + 0.5 * place)
-        share = _NEW if self.q > 1 else 2.0 * _NEW
+        share = max(_NEW[1], _NEW[0] / max(1.0, 2.0 * s.looks / _EARLY))
         before = s.stiffness if isfinite(s.stiffness) else took / s.eta
         stiffness = before + share * (took / s.eta - before)
         wish = 1.0 / (stiffness * s.eta) if stiffness > 0.0 else _MOST
-        gain = _GAIN if self.q > 1 else 2.0 * _GAIN
-        return s._replace(r_bar=s.r_bar * min(_MOST, max(_LEAST, wish)) ** gain, stiffness=stiffness)
+        r_bar = s.r_bar * min(_MOST, max(_LEAST, wish)) ** (_GAIN * share)
+        return s._replace(r_bar=r_bar, stiffness=stiffness, looks=s.looks + 1)
 
     def _suspicious(self, s: State, loss: float, rest: list[float], place: float) -> bool:
         if not isfinite(loss) or (s.t > 5 and loss > s.value + _FAR_OFF * s.spread):
             return True
-        return len(rest) > 1 and not (rest[1] - rest[0]) / place <= 2.0 * s.moves[-1].fall
+        return len(rest) > 1 and not (rest[1] - rest[0]) / place <= _STEEP * max(s.moves[-1].fall, s.fall)
 
     def _undo(self, s: State) -> State:
         """Take the last step back: it led up, on a batch that it has not seen, by more than it was to lead down."""

@@ -25,6 +25,16 @@ _LEAST = {torch.float32: 1, torch.bfloat16: 1, torch.float16: 113}
 
 
 @triton.jit
+def _random(seed, c0, c1, c2, c3):  # type: ignore[no-untyped-def]
+    """Four words, as signed integers: one type for all variables that hold words."""
+    a, b, c, d = tl.philox(seed, c0, c1, c2, c3)
+    return (
+        a.to(tl.int32, bitcast=True), b.to(tl.int32, bitcast=True),
+        c.to(tl.int32, bitcast=True), d.to(tl.int32, bitcast=True),
+    )  # fmt: skip
+
+
+@triton.jit
 def _signed(word, row, c):  # type: ignore[no-untyped-def]
     return tl.where((word >> row) & 1 == 1, c, -c)
 
@@ -41,31 +51,80 @@ def _rounded(y, word, shift, DROP: tl.constexpr, LEAST: tl.constexpr):  # type: 
     return tl.floor(y * inverse + u) * quantum
 
 
-@triton.jit(do_not_specialize=[f"c{j}" for j in range(8)] + ["first", "seed", "update"])
-def _pass(  # type: ignore[no-untyped-def]
-    sources, targets, sizes, addresses, tensors, tiles, table, c0, c1, c2, c3, c4, c5, c6, c7, first, seed, update,
-    Q: tl.constexpr, ALIKE: tl.constexpr, DTYPE: tl.constexpr, DROP: tl.constexpr, LEAST: tl.constexpr, RANDOM: tl.constexpr,
-    LANES: tl.constexpr, SIGNS: tl.constexpr, ROUNDING: tl.constexpr, ALIGNED: tl.constexpr,
+@triton.jit
+def _rows(  # type: ignore[no-untyped-def]
+    x, y, left, lane, group, w0, w1, w2, w3, v0, v1, v2, v3, r0, r1, r2, r3, c0, c1, c2, c3, c4, c5, c6, c7,
+    Q: tl.constexpr, DTYPE: tl.constexpr, DROP: tl.constexpr, LEAST: tl.constexpr, RANDOM: tl.constexpr,
+    LANES: tl.constexpr, WHOLE: tl.constexpr,
 ):  # fmt: skip
-    """Up to eight directions. Q = 1: any; else `first` is a multiple of four and Q is four or eight."""
+    """Eight rows of a tile. Whole tiles go without masks, so that reads and writes are sixteen bytes wide."""
+    for i in tl.static_range(8):
+        row = group * 8 + i
+        place = row * LANES + lane
+        if WHOLE:
+            value = tl.load(x + place).to(tl.float32)
+        else:
+            value = tl.load(x + place, mask=place < left, other=0.0).to(tl.float32)
+        total = _signed(w0, row, c0)
+        if Q >= 4:
+            total = total + _signed(w1, row, c1)
+            total = total + _signed(w2, row, c2)
+            total = total + _signed(w3, row, c3)
+        if Q == 8:
+            total = total + _signed(v0, row, c4)
+            total = total + _signed(v1, row, c5)
+            total = total + _signed(v2, row, c6)
+            total = total + _signed(v3, row, c7)
+        value = value + total
+        if RANDOM:
+            r = r0
+            if i // 2 == 1:
+                r = r1
+            if i // 2 == 2:
+                r = r2
+            if i // 2 == 3:
+                r = r3
+            value = _rounded(value, r, (i % 2) * 16, DROP, LEAST)
+        if WHOLE:
+            tl.store(y + place, value.to(DTYPE))
+        else:
+            tl.store(y + place, value.to(DTYPE), mask=place < left)
+
+
+@triton.jit(do_not_specialize=["c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7", "first", "seed", "update"])
+def _pass(  # type: ignore[no-untyped-def]
+    x, y, sources, targets, sizes, addresses, scales, tensors, tiles, table,
+    c0, c1, c2, c3, c4, c5, c6, c7, first, seed, update,
+    Q: tl.constexpr, ALIKE: tl.constexpr, DTYPE: tl.constexpr, DROP: tl.constexpr, LEAST: tl.constexpr,
+    RANDOM: tl.constexpr, LANES: tl.constexpr, SIGNS: tl.constexpr, ROUNDING: tl.constexpr, ALIGNED: tl.constexpr,
+):  # fmt: skip
+    """Up to eight directions. Q = 1: any; else `first` is a multiple of four and Q is four or eight.
+
+    x and y are the first tensors of the group; `sources` and `targets` say how far from them the others lie.
+    """
     p = tl.program_id(0)
     k = tl.load(tensors + p)
     tile = tl.load(tiles + p)
     n = tl.load(sizes + k)
     address = tl.load(addresses + k)
-    x = tl.load(sources + k).to(tl.pointer_type(DTYPE))
-    y = tl.load(targets + k).to(tl.pointer_type(DTYPE))
+    source = tl.load(sources + k)
+    target = tl.load(targets + k)
     if ALIGNED:
-        x = tl.multiple_of(x, 16)
-        y = tl.multiple_of(y, 16)
+        source = tl.multiple_of(source, 8)
+        target = tl.multiple_of(target, 8)
+    start = tile.to(tl.int64) * (LANES * 32)
+    x = x + source + start
+    y = y + target + start
     lane = tl.arange(0, LANES)
     counter = tile * LANES + lane
-    start = tile.to(tl.int64) * (LANES * 32)
     zero = tl.zeros([LANES], tl.int32)
-    w0, w1, w2, w3 = tl.philox(seed, counter, zero + address, zero + first // 4, zero + SIGNS)
+    w0, w1, w2, w3 = _random(seed, counter, zero + address, zero + first // 4, zero + SIGNS)
     if Q == 1:
         word = first % 4
         w0 = tl.where(word == 0, w0, tl.where(word == 1, w1, tl.where(word == 2, w2, w3)))
+    v0, v1, v2, v3 = w0, w1, w2, w3
+    if Q == 8:
+        v0, v1, v2, v3 = _random(seed, counter, zero + address, zero + first // 4 + 1, zero + SIGNS)
     if not ALIKE:
         c0 = tl.load(table + k * Q)
         if Q >= 4:
@@ -77,78 +136,92 @@ def _pass(  # type: ignore[no-untyped-def]
             c5 = tl.load(table + k * Q + 5)
             c6 = tl.load(table + k * Q + 6)
             c7 = tl.load(table + k * Q + 7)
-    if Q == 8:
-        v0, v1, v2, v3 = tl.philox(seed, counter, zero + address, zero + first // 4 + 1, zero + SIGNS)
-    groups = tl.minimum(4, tl.cdiv(n - start, LANES * 8)).to(tl.int32)
-    for group in range(0, groups):
-        if RANDOM:
-            r0, r1, r2, r3 = tl.philox(seed, counter, zero + address, zero + update, zero + ROUNDING + group)
-        for i in tl.static_range(8):
-            row = group * 8 + i
-            place = start + row * LANES + lane
-            inside = place < n
-            value = tl.load(x + place, mask=inside, other=0.0).to(tl.float32)
-            total = _signed(w0, row, c0)
-            if Q >= 4:
-                total = total + _signed(w1, row, c1)
-                total = total + _signed(w2, row, c2)
-                total = total + _signed(w3, row, c3)
-            if Q == 8:
-                total = total + _signed(v0, row, c4)
-                total = total + _signed(v1, row, c5)
-                total = total + _signed(v2, row, c6)
-                total = total + _signed(v3, row, c7)
-            value = value + total
+    scale = tl.load(scales + k)
+    c0, c1, c2, c3 = c0 * scale, c1 * scale, c2 * scale, c3 * scale
+    c4, c5, c6, c7 = c4 * scale, c5 * scale, c6 * scale, c7 * scale
+    left = tl.minimum(n - start, LANES * 32).to(tl.int32)
+    r0, r1, r2, r3 = w0, w1, w2, w3
+    if left == LANES * 32:
+        for group in range(4):
             if RANDOM:
-                r = r0
-                if i // 2 == 1:
-                    r = r1
-                if i // 2 == 2:
-                    r = r2
-                if i // 2 == 3:
-                    r = r3
-                value = _rounded(value, r, (i % 2) * 16, DROP, LEAST)
-            tl.store(y + place, value.to(DTYPE), mask=inside)
+                r0, r1, r2, r3 = _random(seed, counter, zero + address, zero + update, zero + ROUNDING + group)
+            _rows(
+                x, y, left, lane, group, w0, w1, w2, w3, v0, v1, v2, v3, r0, r1, r2, r3, c0, c1, c2, c3, c4, c5, c6, c7,
+                Q, DTYPE, DROP, LEAST, RANDOM, LANES, True,
+            )  # fmt: skip
+    else:
+        for group in range(tl.cdiv(left, LANES * 8)):
+            if RANDOM:
+                r0, r1, r2, r3 = _random(seed, counter, zero + address, zero + update, zero + ROUNDING + group)
+            _rows(
+                x, y, left, lane, group, w0, w1, w2, w3, v0, v1, v2, v3, r0, r1, r2, r3, c0, c1, c2, c3, c4, c5, c6, c7,
+                Q, DTYPE, DROP, LEAST, RANDOM, LANES, False,
+            )  # fmt: skip
+
+
+@triton.jit
+def _blended(  # type: ignore[no-untyped-def]
+    x, y, left, lane, group, r0, r1, r2, r3, share,
+    KEPT: tl.constexpr, DROP: tl.constexpr, LEAST: tl.constexpr, LANES: tl.constexpr, WHOLE: tl.constexpr,
+):  # fmt: skip
+    for i in tl.static_range(8):
+        place = (group * 8 + i) * LANES + lane
+        if WHOLE:
+            value = tl.load(x + place).to(tl.float32)
+            mean = tl.load(y + place).to(tl.float32)
+        else:
+            value = tl.load(x + place, mask=place < left, other=0.0).to(tl.float32)
+            mean = tl.load(y + place, mask=place < left, other=0.0).to(tl.float32)
+        mean = mean + share * (value - mean)
+        if DROP > 0:
+            r = r0
+            if i // 2 == 1:
+                r = r1
+            if i // 2 == 2:
+                r = r2
+            if i // 2 == 3:
+                r = r3
+            mean = _rounded(mean, r, (i % 2) * 16, DROP, LEAST)
+        if WHOLE:
+            tl.store(y + place, mean.to(KEPT))
+        else:
+            tl.store(y + place, mean.to(KEPT), mask=place < left)
 
 
 @triton.jit(do_not_specialize=["share", "seed", "number"])
 def _blend(  # type: ignore[no-untyped-def]
-    sources, targets, sizes, addresses, tensors, tiles, share, seed, number,
-    DTYPE: tl.constexpr, KEPT: tl.constexpr, DROP: tl.constexpr, LEAST: tl.constexpr,
-    LANES: tl.constexpr, ROUNDING: tl.constexpr,
+    x, y, sources, targets, sizes, addresses, tensors, tiles, share, seed, number,
+    KEPT: tl.constexpr, DROP: tl.constexpr, LEAST: tl.constexpr, LANES: tl.constexpr, ROUNDING: tl.constexpr,
+    ALIGNED: tl.constexpr,
 ):  # fmt: skip
     """average += share (x - average), the average being of dtype KEPT."""
     p = tl.program_id(0)
     k = tl.load(tensors + p)
     tile = tl.load(tiles + p)
-    n = tl.load(sizes + k)
+    source = tl.load(sources + k)
+    target = tl.load(targets + k)
+    if ALIGNED:
+        source = tl.multiple_of(source, 8)
+        target = tl.multiple_of(target, 8)
     address = tl.load(addresses + k)
-    x = tl.load(sources + k).to(tl.pointer_type(DTYPE))
-    y = tl.load(targets + k).to(tl.pointer_type(KEPT))
+    start = tile.to(tl.int64) * (LANES * 32)
+    x = x + source + start
+    y = y + target + start
     lane = tl.arange(0, LANES)
     counter = tile * LANES + lane
-    start = tile.to(tl.int64) * (LANES * 32)
     zero = tl.zeros([LANES], tl.int32)
-    groups = tl.minimum(4, tl.cdiv(n - start, LANES * 8)).to(tl.int32)
-    for group in range(0, groups):
-        if DROP > 0:
-            r0, r1, r2, r3 = tl.philox(seed, counter, zero + address, zero + number, zero + ROUNDING + group)
-        for i in tl.static_range(8):
-            place = start + (group * 8 + i) * LANES + lane
-            inside = place < n
-            value = tl.load(x + place, mask=inside, other=0.0).to(tl.float32)
-            mean = tl.load(y + place, mask=inside, other=0.0).to(tl.float32)
-            mean = mean + share * (value - mean)
+    left = tl.minimum(tl.load(sizes + k) - start, LANES * 32).to(tl.int32)
+    r0, r1, r2, r3 = counter, counter, counter, counter
+    if left == LANES * 32:
+        for group in range(4):
             if DROP > 0:
-                r = r0
-                if i // 2 == 1:
-                    r = r1
-                if i // 2 == 2:
-                    r = r2
-                if i // 2 == 3:
-                    r = r3
-                mean = _rounded(mean, r, (i % 2) * 16, DROP, LEAST)
-            tl.store(y + place, mean.to(KEPT), mask=inside)
+                r0, r1, r2, r3 = _random(seed, counter, zero + address, zero + number, zero + ROUNDING + group)
+            _blended(x, y, left, lane, group, r0, r1, r2, r3, share, KEPT, DROP, LEAST, LANES, True)
+    else:
+        for group in range(tl.cdiv(left, LANES * 8)):
+            if DROP > 0:
+                r0, r1, r2, r3 = _random(seed, counter, zero + address, zero + number, zero + ROUNDING + group)
+            _blended(x, y, left, lane, group, r0, r1, r2, r3, share, KEPT, DROP, LEAST, LANES, False)
 
 
 class _Tables:
@@ -162,15 +235,26 @@ class _Tables:
 
         tiles = [-(-b.x.numel() // TILE) for b in blocks]
         self.programs = sum(tiles)
-        self.x = table([b.x.data_ptr() for b in blocks], torch.int64)
-        self.work = table([b.work.data_ptr() for b in blocks], torch.int64)
+        self.x, self.work = blocks[0].x, blocks[0].work
+        self.sources = table(_apart([b.x for b in blocks]), torch.int64)
+        self.targets = table(_apart([b.work for b in blocks]), torch.int64)
         self.sizes = table([b.x.numel() for b in blocks], torch.int64)
         self.addresses = table([b.address - (b.address >> 31 << 32) for b in blocks], torch.int32)  # same 32 bits
+        self.scales = torch.tensor([b.scale for b in blocks], dtype=torch.float32, device=device)
         count = torch.tensor(tiles)
         self.tensors = torch.repeat_interleave(torch.arange(len(blocks)), count).to(torch.int32).to(device)
         starts = torch.repeat_interleave(torch.cumsum(count, 0) - count, count)
         self.tiles = (torch.arange(self.programs) - starts).to(torch.int32).to(device)
-        self.aligned = all(t.data_ptr() % 16 == 0 for b in blocks for t in (b.x, b.work))
+        self.aligned = _aligned([b.x for b in blocks]) and _aligned([b.work for b in blocks])
+
+
+def _apart(tensors: Sequence[torch.Tensor]) -> list[int]:
+    """How many elements each tensor lies from the first, in memory."""
+    return [(t.data_ptr() - tensors[0].data_ptr()) // t.element_size() for t in tensors]
+
+
+def _aligned(tensors: Sequence[torch.Tensor]) -> bool:
+    return all(t.data_ptr() % (8 * t.element_size()) == 0 for t in tensors)
 
 
 _TABLES: WeakKeyDictionary[Block, _Tables] = WeakKeyDictionary()
@@ -191,32 +275,31 @@ def launch(blocks: Sequence[Block], rows: Sequence[Sequence[float]], first: int,
     if padded > 8 or (padded > 1 and first % 4):
         raise ValueError(f"a pass takes one direction, or up to eight from a multiple of four on; got {q} from {first}")
     padding = (0.0,) * (padded - q)
-    target = tables.work if update is None else tables.x
     if len(rows) == 1:  # one row for all: plain arguments, nothing to copy
-        table, scalars = tables.sizes, [*rows[0], *padding, *(0.0,) * (8 - padded)]
+        table, scalars = tables.scales, [*rows[0], *padding, *(0.0,) * (8 - padded)]
     else:
         host = torch.tensor([[*row, *padding] for row in rows], dtype=torch.float32, pin_memory=True)
         table, scalars = host.to(device, non_blocking=True), [0.0] * 8
-    arguments: list[Any] = [tables.x, target, tables.sizes, tables.addresses, tables.tensors, tables.tiles, table]
-    settings: dict[str, Any] = {
-        "DTYPE": _NAMES[dtype], "DROP": _DROP[dtype], "LEAST": _LEAST[dtype],
-        "RANDOM": update is not None and _DROP[dtype] > 0,
-        "LANES": LANES, "SIGNS": SIGNS, "ROUNDING": ROUNDING, "num_warps": 4,
-    }  # fmt: skip
+    y, targets = (tables.work, tables.targets) if update is None else (tables.x, tables.sources)
     with torch.cuda.device(device):
         _pass[(tables.programs,)](
-            *arguments, *scalars, first, seed, update or 0, Q=padded, ALIKE=len(rows) == 1, ALIGNED=tables.aligned, **settings
-        )
+            tables.x, y, tables.sources, targets, tables.sizes, tables.addresses, tables.scales,
+            tables.tensors, tables.tiles, table, *scalars, first, seed, update or 0,
+            Q=padded, ALIKE=len(rows) == 1, DTYPE=_NAMES[dtype], DROP=_DROP[dtype], LEAST=_LEAST[dtype],
+            RANDOM=update is not None and _DROP[dtype] > 0,
+            LANES=LANES, SIGNS=SIGNS, ROUNDING=ROUNDING, ALIGNED=tables.aligned, num_warps=4,
+        )  # fmt: skip
 
 
 def blend(blocks: Sequence[Block], averages: Sequence[torch.Tensor], share: float, number: int, seed: int) -> None:
     """averages += share (x - averages), for the tensors of a group."""
-    tables = _tables(blocks)
-    dtype, kept = blocks[0].x.dtype, averages[0].dtype
-    pointers = torch.tensor([a.data_ptr() for a in averages], dtype=torch.int64, device=blocks[0].x.device)
+    tables, kept = _tables(blocks), averages[0].dtype
+    targets = torch.tensor(_apart(averages), dtype=torch.int64, pin_memory=True)
+    targets = targets.to(blocks[0].x.device, non_blocking=True)
     with torch.cuda.device(blocks[0].x.device):
         _blend[(tables.programs,)](
-            tables.x, pointers, tables.sizes, tables.addresses, tables.tensors, tables.tiles, share, seed, number,
-            DTYPE=_NAMES[dtype], KEPT=_NAMES[kept], DROP=_DROP[kept], LEAST=_LEAST[kept],
-            LANES=LANES, ROUNDING=ROUNDING, num_warps=4,
+            tables.x, averages[0], tables.sources, targets, tables.sizes, tables.addresses, tables.tensors, tables.tiles,
+            share, seed, number,
+            KEPT=_NAMES[kept], DROP=_DROP[kept], LEAST=_LEAST[kept], LANES=LANES, ROUNDING=ROUNDING,
+            ALIGNED=tables.aligned and _aligned(averages), num_warps=4,
         )  # fmt: skip

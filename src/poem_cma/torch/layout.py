@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import torch
 from torch import Tensor
 from torch.nn import Parameter
 
-from poem_cma.torch.philox import address_of
+from poem_cma.torch.philox import SmallWords, address_of
 
 __all__ = ["Block", "Layout", "flat"]
 
@@ -75,6 +76,10 @@ class Layout:
         self.groups: dict[tuple[torch.device, torch.dtype], list[Block]] = {}
         for b in self.blocks:
             self.groups.setdefault((b.x.device, b.x.dtype), []).append(b)
+        self.words = {
+            key: SmallWords([b.address for b in blocks], [b.x.numel() for b in blocks], key[0])
+            for key, blocks in self.groups.items()
+        }
         self.bytes = 0
         for (device, dtype), blocks in self.groups.items():
             starts = [0]
@@ -112,6 +117,6 @@ class Layout:
 
 def _refuse_overlaps(blocks: list[Block]) -> None:
     spans = sorted((str(b.x.device), b.x.data_ptr(), b.x.data_ptr() + b.x.nbytes, b.name) for b in blocks)
-    for (device, _, end, name), (other_device, start, _, other) in zip(spans, spans[1:], strict=False):
+    for (device, _, end, name), (other_device, start, _, other) in pairwise(spans):
         if device == other_device and start < end:
             raise ValueError(f"{name} and {other} share part of their memory; tie whole tensors or none")

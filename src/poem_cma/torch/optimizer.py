@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import cycle
 from math import sqrt
 from typing import Any, Literal
 
@@ -24,6 +23,7 @@ from poem_cma.torch.ranks import Ranks
 
 __all__ = ["Poem", "replay"]
 
+_VECTORS = 0.5
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
@@ -97,8 +97,7 @@ class Poem(Optimizer):
             raise ValueError(f'scale must be "values" or "distance", not {scale!r}')
         super().__init__(params, {"scale": 1.0})
         self.layout = layout = Layout(_named(self.param_groups))
-        scales = [b.scale for b in layout.blocks]
-        self._scales = scales[:1] if len(set(scales)) == 1 else scales  # one for all, where they are alike
+        _shape(layout, scale == "values")
         self.module = module
         device = layout.blocks[0].x.device
         squares = [float(torch.linalg.vector_norm(b.x, dtype=torch.float32).double()) ** 2 for b in layout.blocks]
@@ -165,12 +164,12 @@ class Poem(Optimizer):
         """x + sum_j c_j v_j, to the buffer or (as update number ...) to x itself."""
         unit = 1.0 / sqrt(self.layout.dimension)  # v = z / √d
         blocks, c = self.layout.blocks, point.coefficients
-        rows = [[scale * unit * cj for cj in c] for scale in self._scales]
+        rows = [[unit * cj for cj in c]]  # one for all tensors
         if self.now.allocation is not None and c:
             present = presence(point.first, len(c), len(blocks), self.seed)
             rows = [
-                [sqrt(2.0) * sigma * cj * float(on) for cj, on in zip(row, present[:, k], strict=True)]
-                for k, (row, sigma) in enumerate(zip(cycle(rows), point.shape, strict=False))
+                [sqrt(2.0) * sigma * cj * float(on) for cj, on in zip(rows[0], present[:, k], strict=True)]
+                for k, sigma in enumerate(point.shape)
             ]
         passes.apply(self.layout, rows, point.first, self.seed, update=update)
 
@@ -302,6 +301,16 @@ def _named(groups: list[dict[str, Any]]) -> Iterator[tuple[str, nn.Parameter, fl
         for i, p in enumerate(group["params"]):
             yield (names[i] if names else f"#{number}"), p, float(scale)
             number += 1
+
+
+def _shape(layout: Layout, prior: bool) -> None:
+    """How far each tensor moves: as its group says, and biases and norms half as far as matrices (see docs/torch.md)."""
+    matrices = any(b.home.dim() > 1 for b in layout.blocks)
+    for b in layout.blocks:
+        b.scale *= _VECTORS if prior and matrices and b.home.dim() <= 1 else 1.0
+    mean = sqrt(sum(b.scale**2 * b.x.numel() for b in layout.blocks) / layout.dimension)
+    for b in layout.blocks:
+        b.scale /= mean  # directions keep their length
 
 
 def _average(where: str | None, layout: Layout) -> Average | None:

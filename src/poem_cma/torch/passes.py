@@ -7,7 +7,7 @@ elsewhere. Both give the same bits: products of a sign and a number are exact, t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import cycle
 
@@ -41,6 +41,7 @@ def uses_kernels(device: torch.device, dtype: torch.dtype) -> bool:
 def apply(layout: Layout, coefficients: Coefficients, first: int, seed: int, *, update: int | None = None) -> None:
     """Write x + sum_j c_j z_(first + j) to the work buffer, or, with `update`, to x itself, rounded at random.
 
+    A block's own scale multiplies its coefficients.
     `update` numbers the step: it is the address of the random bits that round.
     """
     alike = len(coefficients) == 1
@@ -52,12 +53,19 @@ def apply(layout: Layout, coefficients: Coefficients, first: int, seed: int, *, 
 
             launch(blocks, rows, first, seed, update)
         else:
-            for b, c in zip(blocks, cycle(rows), strict=False):
-                plain(b, c, first, seed, update)
+            small = layout.words[device, dtype]
+            for k, (b, c) in enumerate(zip(blocks, cycle(rows), strict=False)):
+                made = {n: small(n, seed)[k] for n in _calls(first, len(c))} if small.useful else {}
+                plain(b, c, first, seed, update, made)
 
 
-def plain(b: Block, c: Sequence[float], first: int, seed: int, update: int | None) -> None:
-    """The same for one tensor in plain PyTorch."""
+def _calls(first: int, count: int) -> range:
+    """The calls of the generator that make directions `first`, ...: four each."""
+    return range(first // 4, (first + count - 1) // 4 + 1 if count else first // 4)
+
+
+def plain(b: Block, c: Sequence[float], first: int, seed: int, update: int | None, made: Mapping[int, Tensor]) -> None:
+    """The same for one tensor in plain PyTorch; `made` holds words that need not be made again, by call."""
     n = b.x.numel()
     for start in range(0, n, _PIECE):
         stop = min(n, start + _PIECE)
@@ -65,7 +73,7 @@ def plain(b: Block, c: Sequence[float], first: int, seed: int, update: int | Non
         wide = torch.float64 if x.dtype is torch.float64 else torch.float32
         y = x.to(wide)
         if len(c):
-            y = y + _combined(b.address, c, first, seed, start, stop, x.device, wide)
+            y = y + _combined(b, c, first, seed, start, stop, wide, made)
         if update is None:
             b.work[start:stop] = y.to(x.dtype)
         elif x.dtype in _FORMATS:
@@ -76,28 +84,29 @@ def plain(b: Block, c: Sequence[float], first: int, seed: int, update: int | Non
 
 
 def _combined(
-    address: int,
+    b: Block,
     c: Sequence[float],
     first: int,
     seed: int,
     start: int,
     stop: int,
-    device: torch.device,
     wide: torch.dtype,
+    made: Mapping[int, Tensor],
 ) -> Tensor:
     """sum_j c_j z_(first + j) for a piece of a tensor, added in the order of j."""
+    device = b.x.device
     total = torch.zeros(stop - start, dtype=wide, device=device)
-    for j, cj in enumerate(c):
+    sizes = torch.tensor(c, dtype=wide) * torch.tensor(b.scale, dtype=wide)
+    for j, size in enumerate(sizes.tolist()):
         call, word = divmod(first + j, 4)
         if j == 0 or word == 0:
-            w = philox.words(address, start, stop, call, philox.SIGNS, seed, device)
-        up = torch.tensor(cj, dtype=wide, device=device)
-        total += torch.where(philox.bits(w[word], start, stop) == 1, up, -up)
+            w = made[call] if made else philox.words(b.address, start, stop, call, philox.SIGNS, seed, device)
+        total += (2 * philox.bits(w[word], start, stop) - 1).to(wide).mul_(size)
     return total
 
 
 def stochastic(y: Tensor, bits: Tensor, dtype: torch.dtype) -> Tensor:
-    """Round float32 to one of the two neighbours in `dtype`, to the nearer with the higher probability: E[result] = y."""
+    """Round float32 to one of the two neighbours in `dtype`, so that the mean is y."""
     mantissa, least = _FORMATS[dtype]
     drop = 23 - mantissa  # bits that the dtype has no room for
     exponent = torch.clamp(y.view(torch.int32) >> 23 & 0xFF, min=least) - mantissa

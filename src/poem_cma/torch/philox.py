@@ -11,11 +11,12 @@ for each row: a kernel makes a word once and uses all of it.
 from __future__ import annotations
 
 import zlib
+from collections import OrderedDict
 
 import torch
 from torch import Tensor
 
-__all__ = ["LANES", "ROWS", "SIGNS", "TILE", "address_of", "bits", "rounding", "words"]
+__all__ = ["LANES", "ROUNDING", "ROWS", "SIGNS", "TILE", "SmallWords", "address_of", "bits", "rounding", "words"]
 
 LANES = 1024
 ROWS = 32
@@ -55,6 +56,29 @@ def words(address: int, start: int, stop: int, call: int, stream: int, seed: int
     if first == last == 0 and stop < LANES:
         c0 = c0[:stop]
     return torch.stack(torch.broadcast_tensors(*philox(c0, address, call, stream, seed)))
+
+
+class SmallWords:
+    """The words of many small tensors, made together and kept for a few calls: plain PyTorch is slow by the call."""
+
+    MOST = 2**17  # words; no tensor is then longer than one piece of a plain pass
+
+    def __init__(self, addresses: list[int], sizes: list[int], device: torch.device) -> None:
+        counts = [n if n < LANES else -(-n // TILE) * LANES for n in sizes]
+        self.useful = sum(counts) <= self.MOST
+        self._counts, self._kept = counts, OrderedDict[tuple[int, int], tuple[Tensor, ...]]()
+        if self.useful:
+            self._counters = torch.cat([torch.arange(n) for n in counts]).to(device)
+            self._addresses = torch.repeat_interleave(torch.tensor(addresses), torch.tensor(counts)).to(device)
+
+    def __call__(self, call: int, seed: int) -> tuple[Tensor, ...]:
+        """For each tensor, the words (4, n) of its signs."""
+        if (call, seed) not in self._kept:
+            made = torch.stack(philox(self._counters, self._addresses, call, SIGNS, seed))
+            self._kept[call, seed] = made.split(self._counts, dim=1)
+            if len(self._kept) > 6:
+                self._kept.popitem(last=False)
+        return self._kept[call, seed]
 
 
 def bits(word: Tensor, start: int, stop: int) -> Tensor:
