@@ -32,7 +32,7 @@ RATES = {
     "transformer": (5e-4, 7e-4, 1e-3, 1.4e-3, 2e-3, 2.8e-3),
     "finetune": (7e-4, 1e-3, 1.4e-3, 2e-3, 2.8e-3),
 }
-PERTURBATIONS = (1e-4, 1e-3, 1e-2)
+PERTURBATIONS = (1e-3, 1e-2)
 SEEDS = 5
 EVERY = 100
 
