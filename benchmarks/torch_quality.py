@@ -2,6 +2,7 @@
 
     python benchmarks/torch_quality.py --workers 2 --out results/torch        # about an hour on two cores
     python benchmarks/torch_quality.py --tasks mlp --part poem
+    python benchmarks/torch_quality.py --table results/torch/torch_quality.jsonl
 
 The loss is the one on all examples, of the weights as they are, looked at every 100 forward passes (these looks are not
 counted). MeZO draws normal directions, takes a central pair a step, and is given the pair of learning rate and
@@ -39,7 +40,7 @@ EVERY = 100
 CONFIGURATIONS: dict[str, dict[str, Any]] = {
     "default": {},
     "shaped by learned energies": {"shaped": True},
-    "4 directions": {"directions": 4},
+    "8 directions": {"directions": 8},
     "1 direction (central pairs)": {"directions": 1},
     "scale by distance (POEM)": {"directions": 1, "scale": "distance"},
     "bfloat16 weights": {"dtype": "bfloat16"},
@@ -110,10 +111,15 @@ def reached(curve: list[tuple[int, float, float]], target: float, column: int = 
 
 def table(results: list[dict[str, Any]]) -> str:
     """The median over seeds, with the least and the most."""
-    lines = ["| task | loss | method | forward passes (least to most of the seeds) | of the average |", "|---|---|---|---|---|"]
+    lines = [
+        "| task | loss | method | forward passes (least to most of the seeds) | of the average |",
+        "|---|---|---|---|---|",
+    ]
 
     def cell(values: list[float]) -> str:
-        low, mid, high = (f"{v:.0f}" if isfinite(v) else "never" for v in (min(values), statistics.median(values), max(values)))
+        low, mid, high = (
+            f"{v:.0f}" if isfinite(v) else "never" for v in (min(values), statistics.median(values), max(values))
+        )
         return f"{mid} ({low} to {high})"
 
     for task, target in TARGETS.items():
@@ -145,19 +151,24 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=SEEDS)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("results/torch"))
+    parser.add_argument("--table", type=pathlib.Path, nargs="+", help="print the table of stored results, and run nothing")
     options = parser.parse_args()
+    if options.table:
+        print(table([json.loads(line) for path in options.table for line in path.read_text().splitlines()]))
+        return
     jobs: list[tuple[str, str, dict[str, Any], int]] = []
     for task in options.tasks.split(","):
         for seed in range(options.seeds):
             if options.part != "mezo":
                 jobs += [("poem", task, CONFIGURATIONS[c], seed) for c in options.configurations.split(",")]
             if options.part != "poem":
-                jobs += [
-                    ("mezo", task, {"rate": r, "epsilon": e}, seed) for r in RATES[task] for e in PERTURBATIONS
-                ]
+                jobs += [("mezo", task, {"rate": r, "epsilon": e}, seed) for r in RATES[task] for e in PERTURBATIONS]
     options.out.mkdir(parents=True, exist_ok=True)
     start, results = time.perf_counter(), []
-    with multiprocessing.get_context("spawn").Pool(options.workers) as pool, (options.out / "torch_quality.jsonl").open("w") as f:
+    with (
+        multiprocessing.get_context("spawn").Pool(options.workers) as pool,
+        (options.out / "torch_quality.jsonl").open("w") as f,
+    ):
         for result in pool.imap_unordered(run, jobs):
             results.append(result)
             f.write(json.dumps(result) + "\n")

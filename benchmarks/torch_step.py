@@ -125,9 +125,9 @@ def verify() -> int:
     """The kernels give the same bits as plain PyTorch on the CPU; the number of comparisons."""
     done = 0
     for dtype in (torch.float32, torch.bfloat16, torch.float16):
-        sizes = [1, 7, 1000, 1024, 4097, philox.TILE - 1, philox.TILE + 5, 3 * philox.TILE + 12345]
+        sizes = [1, 1000, 4097, philox.TILE + 5]
         values = [torch.randn(n) * 10.0 ** float(torch.empty(1).uniform_(-6, 1)) for n in sizes]
-        for q, first in ((0, 0), (1, 0), (1, 5), (1, 7), (4, 8), (3, 4), (8, 16), (8, 2**20)):
+        for q, first in ((0, 0), (1, 0), (1, 5), (1, 2**20 + 2), (4, 8), (3, 4), (8, 16)):
             rows = [[float(c) for c in torch.randn(q) * 0.01] for _ in sizes]
             for alike in (False, True):
                 for update in (None, 77):
@@ -175,10 +175,12 @@ def measure(size: str, rate: float, repeats: int) -> dict[str, object]:
     before = [p.detach().clone() for p in model.parameters()]
     for name, options, forwards, sweeps in (
         ("1 direction (plainest)", {"directions": 1, "average": None}, 2, 3),
-        ("8 directions", {"directions": 8, "average": None}, 10, 11),
-        ("8 directions, average in bf16", {"directions": 8, "average": "same"}, 10, 11 + 1.5 / 8),
-        ("8 directions, average in float32", {"directions": 8, "average": "float32"}, 10, 11 + 2.5 / 8),
-        ("8 directions, shaped", {"directions": 8, "average": None, "shaped": True}, 10, 11),
+        ("4 directions, no average", {"average": None}, 6, 7),
+        ("4 directions, average in bf16 (default)", {}, 6, 7 + 1.5 / 8),
+        ("4 directions, average in float32", {"average": "float32"}, 6, 7 + 2.5 / 8),
+        ("4 directions, average in float32 on the CPU", {"average": "float32@cpu"}, 6, 7),
+        ("4 directions, shaped", {"average": None, "shaped": True}, 6, 7),
+        ("8 directions, no average", {"directions": 8, "average": None}, 10, 11),
     ):
         opt = Poem(model.named_parameters(), seed=0, **options)  # type: ignore[arg-type]
         for _ in range(9):

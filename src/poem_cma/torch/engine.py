@@ -18,7 +18,7 @@ __all__ = ["Engine", "Point", "State"]
 
 _REACH = 0.1  # the smoothing radius, in lengths of the last step
 _FIRST = 1e-3  # and before the first step, in lengths of x_0
-_ROUNDING = 4.0  # no perturbation is smaller than this many units in the last place of a typical weight
+_ROUNDING = 1.0  # no perturbation is smaller than this many spacings of numbers at a typical weight
 _BACK = 0.5  # the scale is judged by the loss this part of the last step back
 _NEW = 0.2, 0.1  # the share of the latest look in the estimate of the right scale, early and late
 _EARLY = 100  # looks

@@ -52,43 +52,77 @@ def _rounded(y, word, shift, DROP: tl.constexpr, LEAST: tl.constexpr):  # type: 
 
 
 @triton.jit
+def _load(x, place, left, WHOLE: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Whole tiles go without masks, so that reads and writes are sixteen bytes wide."""
+    if WHOLE:
+        return tl.load(x + place)
+    return tl.load(x + place, mask=place < left, other=0.0)
+
+
+@triton.jit
+def _store(y, place, value, left, WHOLE: tl.constexpr):  # type: ignore[no-untyped-def]
+    if WHOLE:
+        tl.store(y + place, value)
+    else:
+        tl.store(y + place, value, mask=place < left)
+
+
+@triton.jit
+def _row(  # type: ignore[no-untyped-def]
+    y, value, left, lane, row, shift, w0, w1, w2, w3, v0, v1, v2, v3, r, c0, c1, c2, c3, c4, c5, c6, c7,
+    Q: tl.constexpr, DTYPE: tl.constexpr, DROP: tl.constexpr, LEAST: tl.constexpr, RANDOM: tl.constexpr,
+    LANES: tl.constexpr, WHOLE: tl.constexpr,
+):  # fmt: skip
+    """One row of a tile, once it is read."""
+    total = _signed(w0, row, c0)
+    if Q >= 4:
+        total = total + _signed(w1, row, c1)
+        total = total + _signed(w2, row, c2)
+        total = total + _signed(w3, row, c3)
+    if Q == 8:
+        total = total + _signed(v0, row, c4)
+        total = total + _signed(v1, row, c5)
+        total = total + _signed(v2, row, c6)
+        total = total + _signed(v3, row, c7)
+    value = value.to(tl.float32) + total
+    if RANDOM:
+        value = _rounded(value, r, shift, DROP, LEAST)
+    _store(y, row * LANES + lane, value.to(DTYPE), left, WHOLE)
+
+
+@triton.jit
 def _rows(  # type: ignore[no-untyped-def]
     x, y, left, lane, group, w0, w1, w2, w3, v0, v1, v2, v3, r0, r1, r2, r3, c0, c1, c2, c3, c4, c5, c6, c7,
     Q: tl.constexpr, DTYPE: tl.constexpr, DROP: tl.constexpr, LEAST: tl.constexpr, RANDOM: tl.constexpr,
     LANES: tl.constexpr, WHOLE: tl.constexpr,
 ):  # fmt: skip
-    """Eight rows of a tile. Whole tiles go without masks, so that reads and writes are sixteen bytes wide."""
-    for i in tl.static_range(8):
-        row = group * 8 + i
-        place = row * LANES + lane
-        if WHOLE:
-            value = tl.load(x + place).to(tl.float32)
-        else:
-            value = tl.load(x + place, mask=place < left, other=0.0).to(tl.float32)
-        total = _signed(w0, row, c0)
-        if Q >= 4:
-            total = total + _signed(w1, row, c1)
-            total = total + _signed(w2, row, c2)
-            total = total + _signed(w3, row, c3)
-        if Q == 8:
-            total = total + _signed(v0, row, c4)
-            total = total + _signed(v1, row, c5)
-            total = total + _signed(v2, row, c6)
-            total = total + _signed(v3, row, c7)
-        value = value + total
-        if RANDOM:
-            r = r0
-            if i // 2 == 1:
-                r = r1
-            if i // 2 == 2:
-                r = r2
-            if i // 2 == 3:
-                r = r3
-            value = _rounded(value, r, (i % 2) * 16, DROP, LEAST)
-        if WHOLE:
-            tl.store(y + place, value.to(DTYPE))
-        else:
-            tl.store(y + place, value.to(DTYPE), mask=place < left)
+    """Eight rows of a tile, all read before the first is written: y may be x, so the compiler cannot reorder them."""
+    row = group * 8
+    place = row * LANES + lane
+    x0 = _load(x, place, left, WHOLE)
+    x1 = _load(x, place + LANES, left, WHOLE)
+    x2 = _load(x, place + 2 * LANES, left, WHOLE)
+    x3 = _load(x, place + 3 * LANES, left, WHOLE)
+    x4 = _load(x, place + 4 * LANES, left, WHOLE)
+    x5 = _load(x, place + 5 * LANES, left, WHOLE)
+    x6 = _load(x, place + 6 * LANES, left, WHOLE)
+    x7 = _load(x, place + 7 * LANES, left, WHOLE)
+    _row(y, x0, left, lane, row + 0, 0, w0, w1, w2, w3, v0, v1, v2, v3, r0, c0, c1, c2, c3, c4, c5, c6, c7,
+         Q, DTYPE, DROP, LEAST, RANDOM, LANES, WHOLE)  # fmt: skip
+    _row(y, x1, left, lane, row + 1, 16, w0, w1, w2, w3, v0, v1, v2, v3, r0, c0, c1, c2, c3, c4, c5, c6, c7,
+         Q, DTYPE, DROP, LEAST, RANDOM, LANES, WHOLE)  # fmt: skip
+    _row(y, x2, left, lane, row + 2, 0, w0, w1, w2, w3, v0, v1, v2, v3, r1, c0, c1, c2, c3, c4, c5, c6, c7,
+         Q, DTYPE, DROP, LEAST, RANDOM, LANES, WHOLE)  # fmt: skip
+    _row(y, x3, left, lane, row + 3, 16, w0, w1, w2, w3, v0, v1, v2, v3, r1, c0, c1, c2, c3, c4, c5, c6, c7,
+         Q, DTYPE, DROP, LEAST, RANDOM, LANES, WHOLE)  # fmt: skip
+    _row(y, x4, left, lane, row + 4, 0, w0, w1, w2, w3, v0, v1, v2, v3, r2, c0, c1, c2, c3, c4, c5, c6, c7,
+         Q, DTYPE, DROP, LEAST, RANDOM, LANES, WHOLE)  # fmt: skip
+    _row(y, x5, left, lane, row + 5, 16, w0, w1, w2, w3, v0, v1, v2, v3, r2, c0, c1, c2, c3, c4, c5, c6, c7,
+         Q, DTYPE, DROP, LEAST, RANDOM, LANES, WHOLE)  # fmt: skip
+    _row(y, x6, left, lane, row + 6, 0, w0, w1, w2, w3, v0, v1, v2, v3, r3, c0, c1, c2, c3, c4, c5, c6, c7,
+         Q, DTYPE, DROP, LEAST, RANDOM, LANES, WHOLE)  # fmt: skip
+    _row(y, x7, left, lane, row + 7, 16, w0, w1, w2, w3, v0, v1, v2, v3, r3, c0, c1, c2, c3, c4, c5, c6, c7,
+         Q, DTYPE, DROP, LEAST, RANDOM, LANES, WHOLE)  # fmt: skip
 
 
 @triton.jit(do_not_specialize=["c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7", "first", "seed", "update"])

@@ -83,7 +83,7 @@ class Poem(Optimizer):
         self,
         params: Iterable[Any],
         *,
-        directions: int = 8,
+        directions: int = 4,
         scale: Literal["values", "distance"] = "values",
         shaped: bool = False,
         average: str | None = "same",
@@ -100,7 +100,7 @@ class Poem(Optimizer):
         _shape(layout, scale == "values")
         self.module = module
         device = layout.blocks[0].x.device
-        squares = [float(torch.linalg.vector_norm(b.x, dtype=torch.float32).double()) ** 2 for b in layout.blocks]
+        squares = [_norm(b.x) ** 2 for b in layout.blocks]
         epsilon = max(torch.finfo(b.x.dtype).eps for b in layout.blocks)
         self.ranks = Ranks(group, device)
         self.seed = self.ranks.agree(make_seed(seed) & (1 << 63) - 1, squares)
@@ -177,11 +177,7 @@ class Poem(Optimizer):
 
     def _distance(self) -> float:
         assert self.x0 is not None
-        wide = torch.float64 if self.x0[0].dtype is torch.float64 else torch.float32
-        square = 0.0
-        for b, x0 in zip(self.layout.blocks, self.x0, strict=True):
-            square += float(torch.linalg.vector_norm(b.x.to(wide) - x0.to(wide))) ** 2
-        return sqrt(square)
+        return sqrt(sum(_norm(b.x - x0) ** 2 for b, x0 in zip(self.layout.blocks, self.x0, strict=True)))
 
     def _average_by_distance(self) -> None:
         """x̄_{t+1} weighs x_t by r̄_t."""
@@ -301,6 +297,12 @@ def _named(groups: list[dict[str, Any]]) -> Iterator[tuple[str, nn.Parameter, fl
         for i, p in enumerate(group["params"]):
             yield (names[i] if names else f"#{number}"), p, float(scale)
             number += 1
+
+
+def _norm(x: Tensor) -> float:
+    """In float32 at least."""
+    wide = torch.float64 if x.dtype is torch.float64 else torch.float32
+    return float(torch.linalg.vector_norm(x, dtype=wide))
 
 
 def _shape(layout: Layout, prior: bool) -> None:
