@@ -151,7 +151,9 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=SEEDS)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("results/torch"))
-    parser.add_argument("--table", type=pathlib.Path, nargs="+", help="print the table of stored results, and run nothing")
+    parser.add_argument(
+        "--table", type=pathlib.Path, nargs="+", help="print the table of stored results, and run nothing"
+    )
     options = parser.parse_args()
     if options.table:
         print(table([json.loads(line) for path in options.table for line in path.read_text().splitlines()]))
