@@ -99,7 +99,7 @@ def run(job: tuple[str, str, dict[str, Any], int]) -> dict[str, Any]:
                 with opt.averaged():
                     average = task.loss()
             curve.append((spent, loss, average))
-            if not isfinite(loss) or loss > 1e4 or (loss <= 0.6 * TARGETS[name] and average <= 0.6 * TARGETS[name]):
+            if not isfinite(loss) or loss > 1e4 or max(loss, average) <= TARGETS[name]:
                 break
     return {"kind": kind, "task": name, "options": job[2], "seed": seed, "curve": curve}
 

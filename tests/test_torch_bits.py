@@ -57,9 +57,7 @@ def test_a_part_of_a_tensor_has_the_signs_of_the_whole(n: int, data: st.DataObje
     whole = philox.bits(philox.words(9, 0, n, 3, philox.SIGNS, 1, CPU)[2], 0, n)
     part = philox.bits(philox.words(9, start, stop, 3, philox.SIGNS, 1, CPU)[2], start, stop)
     assert torch.equal(part, whole[start:stop])
-    assert torch.equal(
-        philox.rounding(9, start, stop, 3, 1, CPU), philox.rounding(9, 0, n, 3, 1, CPU)[start:stop]
-    )
+    assert torch.equal(philox.rounding(9, start, stop, 3, 1, CPU), philox.rounding(9, 0, n, 3, 1, CPU)[start:stop])
 
 
 def test_rounding_bits_are_uniform_and_differ_by_row() -> None:

@@ -30,7 +30,7 @@ def test_a_thousand_probes_change_no_weight(dtype: torch.dtype, directions: int)
         opt.step(closure)
         changed = sum(int((a != b).sum()) for a, b in zip(before, weights(model), strict=True))
         assert changed == 0
-    assert len(set(probes)) > 100  # the closure did see perturbed weights
+    assert len(set(probes)) > 50  # the closure did see perturbed weights
     assert same(before, weights(model))
 
 

@@ -13,13 +13,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from poem_cma._types import Array
+
 __all__ = ["Allocation", "presence"]
 
 _MEMORY = 0.998  # of a direction
 _PATIENCE = 64  # directions a tensor before shapes are trusted
 
 
-def presence(first: int, count: int, tensors: int, seed: int) -> np.ndarray:  # type: ignore[type-arg]
+def presence(first: int, count: int, tensors: int, seed: int) -> Array:
     """Which tensors (0 or 1) the directions `first`, ... move, (count, tensors): a pure function of the numbers."""
     rows = [np.random.Generator(np.random.Philox(key=[seed, first + j])).integers(0, 2, tensors) for j in range(count)]
     return np.array(rows).reshape(count, tensors)
@@ -69,6 +71,6 @@ class Allocation(NamedTuple):
         return self._replace(shape=tuple(_normed(old * (wish / old) ** 0.02, n).tolist()))
 
 
-def _normed(sigma: np.ndarray, n: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
-    scaled: np.ndarray = sigma / np.sqrt((sigma**2 * n).sum() / n.sum())  # type: ignore[type-arg]
+def _normed(sigma: Array, n: Array) -> Array:
+    scaled: Array = sigma / np.sqrt((sigma**2 * n).sum() / n.sum())
     return scaled

@@ -40,6 +40,10 @@ class Point(NamedTuple):
     coefficients: tuple[float, ...]
     shape: tuple[float, ...] = ()  # by tensor; empty: all alike
 
+    @property
+    def length(self) -> float:
+        return sqrt(sum(c * c for c in self.coefficients))
+
     def times(self, factor: float) -> Point:
         return self._replace(coefficients=tuple(factor * c for c in self.coefficients))
 
@@ -59,7 +63,8 @@ class State(NamedTuple):
     r_bar: float = 0.0  # the scale R, or POEM's largest distance
     G: float = 0.0
     mu: float = 0.0
-    bend: float = 0.0  # F's mean curvature along a direction, a half of it
+    rise: float = 0.0  # the mean of F(x + mu v) - F(x), which is F's curvature,
+    reach: float = 0.0  # and of mu^2
     moves: tuple[Move, ...] = ()  # the last few, the latest last
     stiffness: float = nan  # one over the step size that looks right
     looks: int = 0  # at the scale
@@ -95,7 +100,11 @@ class Engine:
 
     def __init__(self, dimension: int, size: float, directions: int, by_values: bool, epsilon: float) -> None:
         self.d, self.size, self.q, self.by_values = dimension, size, directions, by_values
-        self.floor = _ROUNDING * epsilon * size
+        self.epsilon, self.floor = epsilon, _ROUNDING * epsilon * size
+
+    def restored(self, size: float) -> Engine:
+        """The same for a run that began with weights of another length."""
+        return Engine(self.d, size, self.q, self.by_values, self.epsilon)
 
     def begin(self, allocation: Allocation | None) -> State:
         """The state before the first step."""
@@ -120,7 +129,7 @@ class Engine:
             F = evaluate(base + probes + look)
             values, rest = F[1 : self.q + 1], [F[0], *F[self.q + 1 :]]
             loss = F[0]
-            slopes = [(f - loss) / s.mu - s.mu * s.bend for f in values]
+            slopes = [(f - loss) / s.mu - self._bend(s) for f in values]
         s = s._replace(forwards=s.forwards + len(F), number=s.number + -(-self.q // 4) * 4)
         if s.moves and self.by_values and self._suspicious(s, loss, rest, place):
             last = s.moves[-1]
@@ -208,7 +217,7 @@ class Engine:
         if not self.by_values or not s.moves or (self.q == 1 and s.t % _LOOK_EVERY):
             return [], nan
         last = s.moves[-1].point
-        least = self.floor / sqrt(sum(c * c for c in last.coefficients))
+        least = self.floor / last.length
         place = -_BACK if least <= _BACK else least
         return [last.times(place)], place
 
@@ -235,13 +244,18 @@ class Engine:
 
     def _undo(self, s: State) -> State:
         """Take the last step back: it led up, on a batch that it has not seen, by more than it was to lead down."""
-        return s._replace(r_bar=0.5 * s.r_bar, moves=s.moves[:-1], stiffness=nan, undone=s.undone + 1)
+        moves = s.moves[:-1]
+        mu = max(self.floor, _REACH * moves[-1].point.length) if moves else 0.5 * s.mu
+        return s._replace(r_bar=_BACK * s.r_bar, mu=mu, moves=moves, stiffness=nan, undone=s.undone + 1)
+
+    # The curvature that forward differences carry
+
+    def _bend(self, s: State) -> float:
+        """What former steps say of it (so that nothing is biased), once they were made with a radius like this one."""
+        return s.mu * s.rise / s.reach if s.mu**2 <= 4.0 * s.reach else 0.0
 
     def _with_bend(self, s: State, values: list[float], loss: float) -> State:
-        """Forward differences carry F's mean curvature; what former steps saw of it is taken off (and biases nothing)."""
-        rises = [(f - loss) / s.mu**2 for f in values if isfinite(f)]
-        if self.q == 1:
-            return s
-        mean = sum(rises) / len(rises)
+        rises = [f - loss for f in values if isfinite(f)]
         share = max(1.0 / (s.t + 1), 0.05)
-        return s._replace(bend=s.bend + share * (mean - s.bend))
+        rise, reach = s.rise + share * (sum(rises) / len(rises) - s.rise), s.reach + share * (s.mu**2 - s.reach)
+        return s._replace(rise=rise, reach=reach) if self.q > 1 else s

@@ -7,7 +7,6 @@ where it lies, so that neither the number nor the order of the tensors matters. 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 from weakref import WeakKeyDictionary
 
 import torch
@@ -332,8 +331,8 @@ def blend(blocks: Sequence[Block], averages: Sequence[torch.Tensor], share: floa
     targets = targets.to(blocks[0].x.device, non_blocking=True)
     with torch.cuda.device(blocks[0].x.device):
         _blend[(tables.programs,)](
-            tables.x, averages[0], tables.sources, targets, tables.sizes, tables.addresses, tables.tensors, tables.tiles,
-            share, seed, number,
+            tables.x, averages[0], tables.sources, targets, tables.sizes, tables.addresses, tables.tensors,
+            tables.tiles, share, seed, number,
             KEPT=_NAMES[kept], DROP=_DROP[kept], LEAST=_LEAST[kept], LANES=LANES, ROUNDING=ROUNDING,
             ALIGNED=tables.aligned and _aligned(averages), num_warps=4,
         )  # fmt: skip

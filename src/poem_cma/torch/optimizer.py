@@ -203,6 +203,7 @@ class Poem(Optimizer):
         return super().state_dict() | {
             "poem": {
                 "seed": self.seed,
+                "size": self.engine.size,
                 "now": _plain(self.now),
                 "log": self.log.to_bytes(),
                 "weights": self.weights,
@@ -223,6 +224,7 @@ class Poem(Optimizer):
             raise ValueError("saved with other settings of average or scale; make the optimizer as it was made then")
         super().load_state_dict({k: v for k, v in state_dict.items() if k != "poem"})
         self.seed, self.log, self.weights = int(saved["seed"]), log, float(saved["weights"])
+        self.engine = self.engine.restored(float(saved["size"]))
         self.now = _state(saved["now"])
         if self.average is not None:
             self.average.load(saved["average"])
@@ -306,7 +308,7 @@ def _norm(x: Tensor) -> float:
 
 
 def _shape(layout: Layout, prior: bool) -> None:
-    """How far each tensor moves: as its group says, and biases and norms half as far as matrices (see docs/torch.md)."""
+    """How far each tensor moves: as its group says, and biases and norms half as far as matrices."""
     matrices = any(b.home.dim() > 1 for b in layout.blocks)
     for b in layout.blocks:
         b.scale *= _VECTORS if prior and matrices and b.home.dim() <= 1 else 1.0
