@@ -134,7 +134,7 @@ def table(results: list[dict[str, Any]]) -> str:
             name = f"MeZO, tuned: rate {tuned['rate']:g}, perturbation {tuned['epsilon']:g}"
             lines.append(f"| {task} | {target} | {name} | {cell(mezo[best])} | |")
             worst = sum(1 for v in mezo.values() if not isfinite(statistics.median(v)))
-            lines.append(f"| {task} | {target} | MeZO, {worst} of {len(mezo)} other settings | never | |")
+            lines.append(f"| {task} | {target} | MeZO, {worst} of the {len(mezo)} settings of its grid | never | |")
         for name, options in CONFIGURATIONS.items():
             curves = runs.get(("poem", json.dumps(options)))
             if curves:

@@ -197,15 +197,13 @@ class Engine:
     def _ray(self, s: State, g: Point, length: float, loss: float, evaluate: Evaluate) -> State:
         """The first scale: go down along -g, twice as far each time, as long as the loss falls on this batch."""
         r, best = s.mu, loss
-        for n in range(_RAY):
+        for _ in range(_RAY):
             (value,) = evaluate([g.times(-r / length)])
             s = s._replace(forwards=s.forwards + 1)
             if not value < best:
                 break
             best, r = value, 2.0 * r
-        else:
-            n = _RAY
-        return s._replace(r_bar=r / 4.0 if n else r)
+        return s._replace(r_bar=max(s.mu, r / 4.0))
 
     def _look(self, s: State) -> tuple[list[Point], float]:
         """A second point on the last step's line, and where it lies (in steps, from its end).
