@@ -47,7 +47,7 @@ def test_a_resumed_run_is_the_same_run(options: dict, dtype: torch.dtype) -> Non
     for x, y in batches(dtype)[11:]:
         again.step(loss_of(second, x, y))
     assert same(weights(straight), weights(second))
-    assert again.now == opt.now
+    assert repr(again.now) == repr(opt.now)  # every digit; NaN equals NaN
     with opt.averaged(), again.averaged():
         assert same(weights(straight), weights(second))
 
