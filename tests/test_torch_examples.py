@@ -29,7 +29,11 @@ def test_transformers_example(tmp_path: pathlib.Path) -> None:
     pytest.importorskip("transformers", reason="the recipe for transformers is tested where transformers is installed")
     pytest.importorskip("accelerate", reason="the recipe for transformers needs accelerate")
     done = subprocess.run(
-        [sys.executable, str(EXAMPLES / "torch_transformers.py")], cwd=tmp_path, capture_output=True, text=True, check=True
+        [sys.executable, str(EXAMPLES / "torch_transformers.py")],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert "Poem(" in done.stdout
 

@@ -70,12 +70,12 @@ def test_a_step_that_leads_up_is_taken_back() -> None:
     p = nn.Parameter(torch.full((30,), 3.0))
     opt = Poem([p], seed=0, average=None)
     for _ in range(30):
-        opt.step(lambda: (p**2).sum())
+        before = float(opt.step(lambda: (p**2).sum()))
     opt.now = opt.now._replace(r_bar=100 * opt.now.r_bar)  # something went very wrong
     for _ in range(60):
         last = opt.step(lambda: (p**2).sum())
     assert opt.now.undone > 0
-    assert float(last) < 1.0
+    assert float(last) < 0.2 * before
 
 
 def test_presence_is_fair_and_addressed() -> None:
