@@ -7,6 +7,7 @@
 afterwards (its own `step`, the schedule of a learning rate) has nothing left to do.
 """
 
+import os
 from typing import Any
 
 import torch
@@ -49,7 +50,7 @@ def main() -> None:
     torch.manual_seed(0)
     config = BertConfig(vocab_size=16, hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=64)
     arguments = TrainingArguments(
-        output_dir="results/trainer", max_steps=200, per_device_train_batch_size=64, logging_steps=50,
+        output_dir="results/trainer", max_steps=int(os.environ.get("STEPS", 200)), per_device_train_batch_size=64, logging_steps=50,
         save_strategy="no", report_to=[], use_cpu=True,
     )  # fmt: skip
     trainer = ForwardTrainer(BertForSequenceClassification(config), arguments, train_dataset=Parity())

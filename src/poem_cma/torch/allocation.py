@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from poem_cma._types import Array
+from poem_cma._types import Array, IntArray
 
 __all__ = ["Allocation", "presence"]
 
@@ -21,7 +21,7 @@ _MEMORY = 0.998  # of a direction
 _PATIENCE = 64  # directions a tensor before shapes are trusted
 
 
-def presence(first: int, count: int, tensors: int, seed: int) -> Array:
+def presence(first: int, count: int, tensors: int, seed: int) -> IntArray:
     """Which tensors (0 or 1) the directions `first`, ... move, (count, tensors): a pure function of the numbers."""
     rows = [np.random.Generator(np.random.Philox(key=[seed, first + j])).integers(0, 2, tensors) for j in range(count)]
     return np.array(rows).reshape(count, tensors)

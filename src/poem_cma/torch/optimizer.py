@@ -342,5 +342,6 @@ def _plain(s: State) -> dict[str, Any]:
 def _state(kept: dict[str, Any]) -> State:
     moves = tuple(Move(Point(first, tuple(c), tuple(shape)), fall) for first, c, shape, fall in kept["moves"])
     a = kept["allocation"]
-    allocation = None if a is None else Allocation(**{k: tuple(v) if isinstance(v, list) else v for k, v in a.items()})
+    known: dict[str, Any] = {} if a is None else {k: tuple(v) if isinstance(v, list) else v for k, v in a.items()}
+    allocation = Allocation(**known) if known else None
     return State(**{**kept, "moves": moves, "allocation": allocation})
