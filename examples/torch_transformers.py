@@ -50,9 +50,14 @@ def main() -> None:
     torch.manual_seed(0)
     config = BertConfig(vocab_size=16, hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=64)
     arguments = TrainingArguments(
-        output_dir="results/trainer", max_steps=int(os.environ.get("STEPS", 200)), per_device_train_batch_size=64, logging_steps=50,
-        save_strategy="no", report_to=[], use_cpu=True,
-    )  # fmt: skip
+        output_dir="results/trainer",
+        max_steps=int(os.environ.get("STEPS", 200)),
+        per_device_train_batch_size=64,
+        logging_steps=50,
+        save_strategy="no",
+        report_to=[],
+        use_cpu=True,
+    )
     trainer = ForwardTrainer(BertForSequenceClassification(config), arguments, train_dataset=Parity())
     trainer.train()
     print(trainer.poem)
