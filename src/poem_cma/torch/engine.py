@@ -25,6 +25,7 @@ _EARLY = 100  # looks
 _GAIN = 1.5  # how much of that estimate is taken over, in logarithms, in units of the share
 _MOST, _LEAST = 3.0, 0.1  # what it may ask for
 _MOST_TAKEN = 10.0  # of the fall
+_FAR = 4.0  # curvature seen at a radius says nothing of one so many times as large
 _RAY = 60  # doublings
 _LOOK_EVERY = 8  # central pairs: steps between two looks at the scale
 _UNDO = 4  # steps that can be taken back
@@ -63,8 +64,8 @@ class State(NamedTuple):
     r_bar: float = 0.0  # the scale R, or POEM's largest distance
     G: float = 0.0
     mu: float = 0.0
-    rise: float = 0.0  # the mean of F(x + mu v) - F(x), which is F's curvature,
-    reach: float = 0.0  # and of mu^2
+    bend: float = 0.0  # F's mean curvature along a direction, a half of it,
+    reach: float = 0.0  # and the radius at which it was last seen
     moves: tuple[Move, ...] = ()  # the last few, the latest last
     stiffness: float = nan  # one over the step size that looks right
     looks: int = 0  # at the scale
@@ -249,11 +250,11 @@ class Engine:
     # The curvature that forward differences carry
 
     def _bend(self, s: State) -> float:
-        """What former steps say of it (so that nothing is biased), once they were made with a radius like this one."""
-        return s.mu * s.rise / s.reach if s.mu**2 <= 4.0 * s.reach else 0.0
+        """What former steps say of it (so that nothing is biased), unless they were made with a far smaller radius."""
+        return s.mu * s.bend if s.mu <= _FAR * s.reach else 0.0
 
     def _with_bend(self, s: State, values: list[float], loss: float) -> State:
-        rises = [f - loss for f in values if isfinite(f)]
-        share = max(1.0 / (s.t + 1), 0.05)
-        rise, reach = s.rise + share * (sum(rises) / len(rises) - s.rise), s.reach + share * (s.mu**2 - s.reach)
-        return s._replace(rise=rise, reach=reach) if self.q > 1 else s
+        rises = [(f - loss) / s.mu**2 for f in values if isfinite(f)]
+        share = max(1.0 / (s.t + 1), 0.05) if s.mu <= _FAR * s.reach else 1.0
+        bend = s.bend + share * (sum(rises) / len(rises) - s.bend)
+        return s._replace(bend=bend, reach=s.mu) if self.q > 1 else s
