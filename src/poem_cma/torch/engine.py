@@ -204,7 +204,7 @@ class Engine:
             if not value < best:
                 break
             best, r = value, 2.0 * r
-        return s._replace(r_bar=max(s.mu, r / 4.0))
+        return s._replace(r_bar=r / 4.0 if r > s.mu else r)
 
     def _look(self, s: State) -> tuple[list[Point], float]:
         """A second point on the last step's line, and where it lies (in steps, from its end).
@@ -243,9 +243,7 @@ class Engine:
 
     def _undo(self, s: State) -> State:
         """Take the last step back: it led up, on a batch that it has not seen, by more than it was to lead down."""
-        moves = s.moves[:-1]
-        mu = max(self.floor, _REACH * moves[-1].point.length) if moves else 0.5 * s.mu
-        return s._replace(r_bar=_BACK * s.r_bar, mu=mu, moves=moves, stiffness=nan, undone=s.undone + 1)
+        return s._replace(r_bar=0.5 * s.r_bar, moves=s.moves[:-1], stiffness=nan, undone=s.undone + 1)
 
     # The curvature that forward differences carry
 
