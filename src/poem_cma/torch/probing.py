@@ -1,0 +1,53 @@
+"""Calling the user's closure, so that nothing but the weights differs between the probes of a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+__all__ = ["Closure", "Probing"]
+
+Closure = Callable[[], Any]
+
+
+class Probing:
+    """One batch: every call sees the same random state (dropout masks) and the same buffers (batch norm).
+
+    Afterwards the generators stand where one forward pass would have left them, and the buffers are as they were.
+    """
+
+    def __init__(self, closure: Closure, devices: Iterable[torch.device], buffers: list[Tensor]) -> None:
+        self.closure = closure
+        self.cuda = [d for d in devices if d.type == "cuda"]
+        self.start = self._states()
+        self.after: list[Tensor] | None = None
+        self.buffers = [(b, b.clone()) for b in buffers]
+
+    def __call__(self) -> Tensor:
+        self._set(self.start)
+        loss = self.closure()
+        if self.after is None:
+            self.after = self._states()
+        for b, kept in self.buffers:
+            b.copy_(kept)
+        if not isinstance(loss, Tensor):
+            loss = torch.as_tensor(float(loss), dtype=torch.float64)
+        if loss.numel() != 1:
+            raise ValueError(f"the closure must return the loss, one number; it returned shape {tuple(loss.shape)}")
+        return loss.detach().reshape(()).clone()
+
+    def close(self) -> None:
+        for b, kept in self.buffers:
+            b.copy_(kept)
+        self._set(self.after if self.after is not None else self.start)
+
+    def _states(self) -> list[Tensor]:
+        return [torch.get_rng_state(), *(torch.cuda.get_rng_state(d) for d in self.cuda)]
+
+    def _set(self, states: list[Tensor]) -> None:
+        torch.set_rng_state(states[0])
+        for d, state in zip(self.cuda, states[1:], strict=True):
+            torch.cuda.set_rng_state(state, d)

@@ -1,0 +1,101 @@
+"""The same numbers as the NumPy core: POEM with the same directions, and the averages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import poem_cma as pc
+from poem_cma.torch import Poem, philox
+
+D, SEED, STEPS = 37, 12, 60
+
+
+def unit_signs(number: int) -> np.ndarray:
+    """Direction `number`, as Poem makes it for one tensor named w."""
+    call, word = divmod(number, 4)
+    words = philox.words(philox.address_of("w"), 0, D, call, philox.SIGNS, SEED, torch.device("cpu"))
+    return (2.0 * philox.bits(words[word], 0, D).numpy() - 1.0) / np.sqrt(D)
+
+
+@dataclass(frozen=True)
+class SignSearch:
+    """A search of the core that takes its directions from unit_signs: normal numbers only say which."""
+
+    order: dict[float, int]
+    width: int = D
+    dimension: float = D
+    reach: float = 1.0
+
+    def directions(self, Z: np.ndarray) -> np.ndarray:
+        V = np.empty_like(Z)
+        for place in np.ndindex(Z.shape[:-1]):
+            number = self.order.setdefault(float(Z[(*place, 0)]), len(self.order))
+            V[place] = unit_signs(4 * number)  # Poem starts each step at a multiple of four
+        return V
+
+    def whiten(self, V: np.ndarray) -> np.ndarray:
+        return D * V
+
+    def gradient(self, slopes: list[float], V: np.ndarray) -> np.ndarray:
+        return (D / len(slopes)) * (np.array(slopes) @ V)
+
+
+def test_poem_makes_the_steps_of_the_core() -> None:
+    rng = np.random.default_rng(0)
+    A, x0 = rng.normal(size=(60, D)), rng.normal(size=D)
+    b = A @ rng.normal(size=D)
+
+    def value(x: Any) -> Any:
+        return abs(A @ x - b).mean()
+
+    search = SignSearch({})
+    method = replace(pc.methods.poem(), search=lambda d, domain: search)
+    core = pc.minimize(value, x0, method=method, budget=2 * STEPS, seed=0, evaluate=0)
+
+    p = nn.Parameter(torch.tensor(x0))
+    At, bt = torch.tensor(A), torch.tensor(b)
+    opt = Poem([("w", p)], directions=1, scale="distance", seed=SEED, average="same")
+    for _ in range(STEPS):
+        opt.step(lambda: (At @ p - bt).abs().mean())
+    assert opt.now.forwards == core.nfev == 2 * STEPS
+    np.testing.assert_allclose(p.detach().numpy(), core.x_last, rtol=1e-9)
+    assert float(np.linalg.norm(core.x_last - x0)) > 0.02
+    with opt.averaged():
+        np.testing.assert_allclose(p.detach().numpy(), core.x_average, rtol=1e-9)
+    assert opt.now.eta == pytest.approx(float(core.history["step_size"][-1]), rel=1e-9)
+
+
+def test_forward_differences_are_unbiased_for_a_linear_function() -> None:
+    rng = np.random.default_rng(1)
+    slope = torch.tensor(rng.normal(size=D))
+    p = nn.Parameter(torch.zeros(D, dtype=torch.float64))
+    total, squares, n = torch.zeros(D, dtype=torch.float64), torch.zeros(D, dtype=torch.float64), 3000
+    opt = Poem([("w", p)], directions=8, seed=3, average=None)
+    from poem_cma.torch.engine import Point
+
+    begin = opt.now
+    for k in range(n):
+        s = begin._replace(number=8 * k, r_bar=1.0)
+
+        def evaluate(points: list[Point]) -> list[float]:
+            out = []
+            for point in points:
+                opt._write(point, None)
+                out.append(float(opt.layout.blocks[0].work @ slope))
+            return out
+
+        _, move = opt.engine.step(s, evaluate)
+        assert move is not None
+        opt._write(move, None)
+        g = -opt.layout.blocks[0].work / opt.engine.step(s, evaluate)[0].eta
+        total += g
+        squares += g**2
+    z = (total / n - slope) / ((squares / n - (total / n) ** 2) / n).sqrt()
+    assert z.abs().max() < 4.5
+    assert float((z**2).sum()) < D + 5 * (2 * D) ** 0.5

@@ -1,0 +1,105 @@
+"""It trains: losses fall without anything being set, scales are found, and shapes are learned."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch_helpers import data, loss_of, network
+
+from poem_cma.torch import Poem
+from poem_cma.torch.allocation import Allocation, presence
+
+
+@pytest.mark.parametrize("scale", [1e-4, 1.0, 1e4])
+@pytest.mark.parametrize("directions", [4, 8])
+def test_the_scale_is_found_whatever_the_units(scale: float, directions: int) -> None:
+    """A quadratic whose minimum is a thousandth of |x0|, or a thousand times it, away; F in any unit."""
+    torch.manual_seed(0)
+    target = torch.randn(50, dtype=torch.float64)
+    for unit in (1e-6, 1e6):
+        p = nn.Parameter(torch.ones(50, dtype=torch.float64))
+        opt = Poem([p], directions=directions, seed=1, average=None)
+        goal = 1.0 + scale * target
+
+        def closure(p: nn.Parameter = p, goal: torch.Tensor = goal, unit: float = unit) -> torch.Tensor:
+            return unit * ((p - goal) ** 2).sum()
+
+        first = float(opt.step(closure))
+        for _ in range(150):
+            last = float(opt.step(closure))
+        assert last < 1e-2 * first, (scale, unit)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"directions": 8}, {"directions": 1}, {"shaped": True}, {"average": "float32"}]
+)
+def test_a_small_network_learns(options: dict) -> None:
+    model = network()
+    opt = Poem(model.named_parameters(), seed=0, **options)
+    rng = torch.Generator().manual_seed(0)
+    X, Y = data(n=400)
+    whole = loss_of(model, X, Y)
+    with torch.no_grad():
+        first = float(whole())
+    while opt.now.forwards < 1200:
+        i = torch.randint(400, (64,), generator=rng)
+        opt.step(loss_of(model, X[i], Y[i]))
+    with torch.no_grad():
+        assert float(whole()) < 0.7 * first
+        if opt.average:
+            with opt.averaged():
+                assert float(whole()) < 0.7 * first
+
+
+def test_low_precision_keeps_up_with_float32() -> None:
+    ends = []
+    for dtype in (torch.float32, torch.bfloat16):
+        model = network(dtype=dtype)
+        opt = Poem(model.named_parameters(), seed=0)
+        X, Y = data(n=256, dtype=dtype)
+        for _ in range(120):
+            loss = float(opt.step(loss_of(model, X, Y)))
+        ends.append(loss)
+    assert ends[0] < 0.9
+    assert ends[1] < ends[0] + 0.15
+
+
+def test_a_step_that_leads_up_is_taken_back() -> None:
+    p = nn.Parameter(torch.full((30,), 3.0))
+    opt = Poem([p], seed=0, average=None)
+    for _ in range(30):
+        before = float(opt.step(lambda: (p**2).sum()))
+    opt.now = opt.now._replace(r_bar=100 * opt.now.r_bar)  # something went very wrong
+    for _ in range(60):
+        last = opt.step(lambda: (p**2).sum())
+    assert opt.now.undone > 0
+    assert float(last) < 0.2 * before
+
+
+def test_presence_is_fair_and_addressed() -> None:
+    a = presence(0, 4000, 5, seed=3)
+    assert np.array_equal(a[17], presence(17, 1, 5, seed=3)[0])
+    z = (2.0 * a - 1.0).sum(0) / np.sqrt(len(a))
+    assert np.abs(z).max() < 4.5
+    c = np.corrcoef(a.T)[np.triu_indices(5, 1)] * np.sqrt(len(a))
+    assert np.abs(c).max() < 4.5
+
+
+def test_energies_by_tensor_are_learned_from_slopes_alone() -> None:
+    """Gradient energy 16 to 1 in two tensors of one size: the shape goes to 16^(1/4) = 2 between them."""
+    rng = np.random.default_rng(0)
+    a = Allocation.even([100, 100], seed=4)
+    for first in range(0, 8 * 1500, 8):
+        on = presence(first, 8, 2, seed=4)
+        energy = 2.0 * on * np.array(a.shape) ** 2 * np.array([16.0, 1.0])  # of a slope, by tensor
+        a = a.told(first, (np.sqrt(energy.sum(1)) * rng.normal(size=8)).tolist())
+    assert 1.6 < a.shape[1] / a.shape[0] < 2.4
+    assert (a.shape[0] ** 2 + a.shape[1] ** 2) / 2 == pytest.approx(1.0)
+
+
+def test_an_even_allocation_has_even_shares() -> None:
+    a = Allocation.even([30, 10], seed=0)
+    assert a.shares() == (0.75, 0.25)
+    assert a.told(0, [0.0, 0.0]) == a  # flat
