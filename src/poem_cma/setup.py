@@ -10,6 +10,7 @@ import numpy as np
 
 from poem_cma import spectrum, theory
 from poem_cma._types import Array
+from poem_cma.arithmetic import length
 from poem_cma.core import Method, Run
 
 #: With fewer calls, or with noise of its own at every point, `auto` leaves the work to its fallback.
@@ -29,9 +30,10 @@ __all__ = [
 
 
 def check_x0(x0: Any) -> Array:
-    """The starting point as a vector of finite numbers."""
+    """The starting point as a vector of finite numbers, in double precision unless it comes in single."""
+    single = getattr(x0, "dtype", None) == np.float32
     try:
-        x = np.array(x0, dtype=float)
+        x: Array = np.array(x0, dtype=np.float32 if single else np.float64)
     except (TypeError, ValueError):
         raise TypeError(f"x0 must be a vector of numbers, not {x0!r}") from None
     x = np.atleast_1d(x)
@@ -67,16 +69,17 @@ def check_batch(batch: Any) -> int:
     return int(batch)
 
 
-def check_scale(scale: Any, d: int) -> float | Array | None:
+def check_scale(scale: Any, x: Array) -> float | Array | None:
     """The typical size of each variable."""
     if scale is None:
         return None
+    d = len(x)
     s = np.asarray(scale, dtype=float)
     if s.ndim > 1 or (s.ndim == 1 and len(s) != d):
         raise ValueError(f"scale must be a number or have one entry for each of the {d} variables, not shape {s.shape}")
     if not (np.isfinite(s).all() and (s > 0).all()):
         raise ValueError("scale must be positive and finite")
-    return float(s) if s.ndim == 0 else s
+    return float(s) if s.ndim == 0 else s.astype(x.dtype)
 
 
 def inside_domain(x0: Array, domain: Any) -> Array:
@@ -94,7 +97,7 @@ def inside_domain(x0: Array, domain: Any) -> Array:
 
 def default_initial_distance(x0: Array, diameter: float) -> float:
     """r_eps: a twentieth of the domain's diameter, or where that says nothing 1e-2 (1 + |x0|)."""
-    return diameter / 20.0 if 0.0 < diameter < inf else 1e-2 * (1.0 + float(np.sqrt(x0 @ x0)))
+    return diameter / 20.0 if 0.0 < diameter < inf else 1e-2 * (1.0 + float(length(x0)))
 
 
 def calls_per_step(method: Method, batch: int) -> int:

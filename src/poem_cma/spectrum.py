@@ -114,7 +114,7 @@ def spectrum_of(
     top = max(float(lam[0]) if len(lam) else 0.0, floor)
     rounding = top * d * np.finfo(float).eps  # an eigenvalue below it is a zero
     keep = (lam > rounding) & (lam >= tol * top)
-    lam, Q = lam[keep], Q[:, keep]
+    lam, Q = lam[keep], _signed(Q[:, keep])
     floor = floor if floor > rounding and floor >= tol * top else 0.0
     rank = full if floor > 0.0 else len(lam)
     spectrum = Spectrum(lam, Q, 0.0, 1.0, rank, samples, 0, floor)
@@ -124,6 +124,13 @@ def spectrum_of(
         effective_dimension=theory.effective_dimension(every),
         condition=theory.condition_number(every),
     )
+
+
+def _signed(Q: Array) -> Array:
+    """Eigenvectors are known up to their sign: with it chosen, rounding cannot turn the directions of a run around."""
+    top = np.abs(Q).argmax(axis=0)
+    Q[:, Q[top, np.arange(Q.shape[1])] < 0.0] *= -1.0
+    return Q
 
 
 def _from_estimates(estimates: Iterable[Array], d: int, samples: int) -> tuple[Array, Array]:

@@ -25,7 +25,7 @@ from poem_cma.auto.start import after_ray, after_start, on_ray
 from poem_cma.auto.state import CHECK, DECAYS, DONE, PICK, RAY, START, STEP, AutoState, empty
 from poem_cma.auto.steps import after_step, with_room
 from poem_cma.auto.walks import Walks
-from poem_cma.core import Method, Probe, Run, Values
+from poem_cma.core import Method, Run, Values
 from poem_cma.domains import Box
 from poem_cma.randomness import Streams
 
@@ -75,8 +75,8 @@ class DualAveraging:
             return [(j, list(range(CANDIDATES))) for j in range(picks(s.run))]
         return []
 
-    def probe(self, method: Method, s: AutoState, i: int, walks: Walks) -> Probe:
-        """Probe i of the stage."""
+    def points(self, method: Method, s: AutoState, i: int, walks: Walks) -> tuple[Array, list[int]]:
+        """The points of probe i of the stage, and the numbers of their xi's."""
         j, places = self._asked(s, walks)[i]
         if s.stage == RAY:
             points = np.array([on_ray(s, r) for r in s.radii])
@@ -86,7 +86,7 @@ class DualAveraging:
             points = np.concatenate((s.averages, s.x[None], s.run.x0[None]))
         else:
             points = walks(s, j).points(places)
-        return Probe(points, [s.samples + j] * len(points), 2 * (s.asked + i))
+        return points, [s.samples + j] * len(points)
 
     def advance(self, method: Method, s: AutoState, values: Values, walks: Walks, nfev: int) -> Any:
         """The next state, from the values of the stage."""

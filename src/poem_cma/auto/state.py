@@ -77,6 +77,11 @@ class AutoState(NamedTuple):
         return float(len(self.x))
 
     @property
+    def flat(self) -> bool:
+        """Whether no slope was seen yet."""
+        return self.unit == 0.0
+
+    @property
     def extras(self) -> tuple[float, float, float, float]:
         """What the history tells beside: see `history.EXTRA_COLUMNS`."""
         used = self.use_subspace and len(self.shares) > 0

@@ -1,0 +1,46 @@
+"""What a formula needs beside + - * /, for one run and for many that are advanced together.
+
+In one run the numbers of a step (mu, G, eta, ...) are Python's, and vectors have shape (d,). In many together they are
+columns (n, 1) and rows (n, d), a row for each run. The same formulas serve both, and give the same bits in each row.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from poem_cma._types import Array
+
+__all__ = ["LONG", "larger", "length", "root", "square"]
+
+#: Squares of longer vectors are summed up in parts: in float32 one long sum would lose digits.
+LONG = 2**16
+
+
+def square(h: Array) -> Any:
+    """|h|^2, of each row where there are many."""
+    if h.ndim == 1:
+        if h.size <= LONG:
+            return float(h.dot(h))
+        return sum(float(np.vdot(part, part)) for part in np.split(h, range(LONG, h.size, LONG)))
+    if h.shape[1] <= LONG:
+        squares: Array = (h[:, None, :] @ h[:, :, None])[:, 0]
+        return squares
+    return np.array([[square(row)] for row in h])
+
+
+def length(h: Array) -> Any:
+    """|h|, of each row where there are many."""
+    return sqrt(h.dot(h)) if h.ndim == 1 and h.size <= LONG else root(square(h))
+
+
+def larger(a: Any, b: Any) -> Any:
+    """The larger of two numbers, row by row where the second has rows."""
+    return np.maximum(a, b) if isinstance(b, np.ndarray) else max(a, b)
+
+
+def root(a: Any) -> Any:
+    """The square root; a power of a half may differ from it in the last bit."""
+    return np.sqrt(a) if isinstance(a, np.ndarray) else sqrt(a)
