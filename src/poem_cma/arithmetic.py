@@ -13,7 +13,7 @@ import numpy as np
 
 from poem_cma._types import Array
 
-__all__ = ["LONG", "larger", "length", "root", "square"]
+__all__ = ["LONG", "distance", "larger", "length", "plus", "root", "square"]
 
 #: Squares of longer vectors are summed up in parts: in float32 one long sum would lose digits.
 LONG = 2**16
@@ -34,6 +34,29 @@ def square(h: Array) -> Any:
 def length(h: Array) -> Any:
     """|h|, of each row where there are many."""
     return sqrt(h.dot(h)) if h.ndim == 1 and h.size <= LONG else root(square(h))
+
+
+def distance(a: Array, b: Array) -> Any:
+    """|a - b|, row by row where there are many; of long vectors without another one for the difference."""
+    if a.ndim > 1:
+        return length(a - b)
+    if a.size > LONG:
+        return sqrt(sum(square(a[i : i + LONG] - b[i : i + LONG]) for i in range(0, a.size, LONG)))
+    h = a - b
+    return sqrt(h.dot(h))
+
+
+def plus(y: Array, c: Any, x: Array) -> Array:
+    """y + c x, a fresh vector; long ones a part at a time, which is read from memory once."""
+    if y.ndim > 1 or y.size <= LONG:
+        z: Array = c * x
+        z += y
+        return z
+    z = np.empty_like(y)
+    for i in range(0, y.size, LONG):
+        part = np.multiply(x[i : i + LONG], c, z[i : i + LONG])
+        part += y[i : i + LONG]
+    return z
 
 
 def larger(a: Any, b: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from poem_cma._types import Array
-from poem_cma.arithmetic import larger, length
+from poem_cma.arithmetic import distance, larger, length, plus
 from poem_cma.core import Method, Run, Symbols, Values, mean_value, smoothed
 from poem_cma.randomness import Streams
 from poem_cma.search import Anisotropic, Directions, Search, anisotropic
@@ -152,14 +152,11 @@ def descend(
     flat = s.flat and not G > 0.0
     now = Symbols(run, t, s.r_bar, G, unit, s.dimension, s.mu)
     eta = 0.0 if flat else method.step_size(now)  # η_t = r̄_t / √G_t
-    x_next = (-eta * slope) * w
-    x_next += x
-    x_next = run.domain.nearest(x_next)  # x_{t+1} = Π_X(x_t − η_t g_t)
+    x_next = run.domain.nearest(plus(x, -eta * slope, w))  # x_{t+1} = Π_X(x_t − η_t g_t)
 
     weight_sum = s.weight_sum + s.weight
-    weighted_x = s.weight * x
-    weighted_x += s.weighted_x  # x̄_{t+1} = weighted_x / weight_sum
-    r = length(x_next - run.x0)
+    weighted_x = plus(s.weighted_x, s.weight, x)  # x̄_{t+1} = weighted_x / weight_sum
+    r = distance(x_next, run.x0)
     now.t, now.r_bar = t + 1, larger(s.r_bar, r)  # r̄_{t+1} = max{r̄_t, ‖x_{t+1} − x_0‖}
     x_next, mu, h, weight = _ready(method, s.search, x_next, now)
     best_score, best_average = s.best_score, s.best_average

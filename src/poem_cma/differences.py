@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from poem_cma._types import Array
+from poem_cma.arithmetic import LONG, plus
 
 __all__ = ["Central", "Difference", "Double", "Forward"]
 
@@ -53,9 +54,13 @@ class Central:
     spread: float = 1.0
 
     def points(self, x: Array, mu: float, h: float, V: Array) -> Iterator[Array]:
-        step = mu * V[0]
-        yield x + step
-        yield x - step
+        if x.size > LONG:  # parts of long vectors are better read again than kept
+            yield plus(x, mu, V[0])
+            yield plus(x, -mu, V[0])
+        else:
+            step = mu * V[0]
+            yield x + step
+            yield x - step
 
     def span(self, mu: float, h: float) -> float:
         return 2.0 * mu
@@ -75,7 +80,7 @@ class Forward:
 
     def points(self, x: Array, mu: float, h: float, V: Array) -> Iterator[Array]:
         yield x.copy()
-        yield x + mu * V[0]
+        yield plus(x, mu, V[0])
 
     def span(self, mu: float, h: float) -> float:
         return mu
@@ -94,8 +99,8 @@ class Double:
     spread: float = 2.0
 
     def points(self, x: Array, mu: float, h: float, V: Array) -> Iterator[Array]:
-        base = x + mu * V[0]
-        beside = base + h * V[1]
+        base = plus(x, mu, V[0])
+        beside = plus(base, h, V[1])
         yield base
         yield beside
 

@@ -108,6 +108,8 @@ class Optimizer:
         self._sizes: list[int] = self._algorithm.stage(self._active, s, self._randoms)  # points of each probe
         if self._plain and len(self._sizes) == 1:
             return  # everything is as it was
+        if not self._sizes:
+            self._follow()  # the last directions, which may be large, are not needed any more
         self._nfev: int = s.nfev  # calls told so far
         self._waiting = len(self._sizes)  # probes without an answer
         self._values: list[list[float] | None] = [None] * self._waiting

@@ -42,7 +42,8 @@ def ball(x: Array, radius: float, center: float | Array, weight: Array | None = 
     """Nearest point of {|y - center| <= radius}; `x` itself where it is inside."""
     centred = type(center) is float and center == 0.0
     h = x if centred else x - center
-    if 1e-280 < (square := _square(h)) < 1e300 and square <= radius * radius:
+    square = float(np.vdot(h, h)) if h.size <= LONG else arithmetic.square(h)
+    if 1e-280 < square <= radius * radius < 1e300:
         return x  # the usual case, on a short way
     distance = length(h)
     if distance <= radius:
@@ -50,8 +51,8 @@ def ball(x: Array, radius: float, center: float | Array, weight: Array | None = 
     h = h / distance
     if weight is not None:
         h = _weighted_direction(h, radius / distance, weight)
-    y = radius * h
-    return y if centred else center + y
+    h *= radius  # it is ours
+    return h if centred else center + h
 
 
 def balls(X: Array, radius: float, center: float | Array) -> Array:
