@@ -6,6 +6,7 @@ import inspect
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from math import inf, sqrt
 from typing import Any, Literal
 
@@ -164,7 +165,8 @@ class _Loop:
         """The status and message of a stop that was asked for; (None, "") at the end of the budget."""
         watched = any(w is not None for w in (self.callback, self.target, self.time_limit, show))
         nit = 0
-        while _tell_together(opt, oracle) if all_at_once else opt.answer(oracle.evaluate):
+        go_on = partial(_tell_together, opt, oracle) if all_at_once else partial(opt.answer, oracle.evaluate)
+        while go_on():
             if watched:
                 if self._late(opt.nfev):
                     return Status.TIME, f"the time limit of {self.time_limit:g} s is reached"

@@ -81,7 +81,8 @@ class Oracle:
         values: list[float] = []
         number: int | None = None
         xi: tuple[Any, ...] = ()
-        for x, n in zip(points, samples, strict=True):
+        for x in points:
+            n = samples[len(values)]
             if n != number and self._sample is not None:
                 number = n
                 xi = (self._sample(self._streams.at(stream, n)),)
@@ -90,6 +91,7 @@ class Oracle:
             except Exception as error:
                 value = self._failed(x, xi, error)
             values.append(float(value) if isinstance(value, float) and isfinite(value) else self._number(value, x, xi))
+            del x  # before the next is made: it may be large
         return values
 
     def _by_sample(self, rows: Iterable[Array], samples: list[int], stream: Stream = Stream.SAMPLES) -> list[float]:

@@ -92,7 +92,8 @@ def _weighted_direction(h: Array, rho: float, weight: Array) -> Array:
 
 def box(x: Array, lower: float | Array, upper: float | Array) -> Array:
     """Nearest point of {lower <= y <= upper}, which no weight moves."""
-    return np.minimum(np.maximum(x, lower), upper)  # np.clip takes twice as long on short arrays
+    y = np.maximum(x, lower, dtype=x.dtype)  # np.clip takes twice as long on short arrays
+    return np.minimum(y, upper, out=y)
 
 
 def simplex(x: Array, total: float, weight: Array | None = None) -> Array:
