@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from poem_cma._types import Array
+from poem_cma.compiled import as_callable
 from poem_cma.randomness import Stream, Streams
 
 __all__ = ["EvaluationError", "Oracle", "in_rows", "matrix", "one_for_each"]
@@ -61,6 +62,7 @@ class Oracle:
             raise ValueError(f'vectorized must be True, False or "rows", not {vectorized!r}')
         if on_failure not in ("drop", "raise"):
             raise ValueError(f'on_failure must be "drop" or "raise", not {on_failure!r}')
+        fun = as_callable(fun)
         _check_signature(fun, sample)
         self._fun = fun
         self._sample = sample
