@@ -23,7 +23,8 @@ f = lambda x: float(np.abs(x[:100]).sum())
 runs = {
     "POEM, d = 112": lambda: pc.minimize(f, np.ones(112), method="poem", budget=20_000, seed=0),
     "POEM, d = 1,000,000": lambda: pc.minimize(f, np.ones(10**6), method="poem", budget=60, seed=0),
-    "POEM-CMA, d = 800": lambda: pc.minimize(f, np.ones(800), method=pc.methods.poem_cma(samples=1600), budget=6000, seed=0),
+    "POEM-CMA, d = 800": lambda: pc.minimize(
+        f, np.ones(800), method=pc.methods.poem_cma(samples=1600), budget=6000, seed=0),
     "auto, d = 112": lambda: pc.minimize(f, np.ones(112), budget=10_000, seed=0),
 }
 start, busy = time.perf_counter(), time.process_time()
@@ -40,7 +41,9 @@ def main() -> None:
         for threads in (1, 2):
             names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
             env = os.environ | dict.fromkeys(names, str(threads))
-            done = subprocess.run([sys.executable, "-c", WORK, name], env=env, capture_output=True, text=True, check=True)
+            done = subprocess.run(
+                [sys.executable, "-c", WORK, name], env=env, capture_output=True, text=True, check=True
+            )
             clock, busy = map(float, done.stdout.split())
             rows.append({"run": name, "threads": threads, "clock_s": clock, "busy_s": busy})
             print(f"{name:24}{threads:>8}{clock:>9.2f}{busy:>8.2f}", flush=True)

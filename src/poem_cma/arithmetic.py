@@ -15,8 +15,9 @@ from poem_cma._types import Array
 
 __all__ = ["LONG", "distance", "larger", "length", "plus", "root", "square"]
 
-#: Squares of longer vectors are summed up in parts: in float32 one long sum would lose digits.
-LONG = 2**16
+#: Longer vectors are worked on in parts of this length. They stay in the processor's cache; in float32 one long sum
+#: would lose digits; and BLAS does not start threads for so little, which on a busy machine take longer than the work.
+LONG = 2**13
 
 
 def square(h: Array) -> Any:

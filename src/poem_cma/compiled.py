@@ -42,7 +42,7 @@ def as_callable(fun: Any) -> Any:
 
 def _address(fun: Any) -> tuple[int | None, int | None]:
     """Where the function lies, and its user data; None where it is no function of C."""
-    if isinstance(fun, ctypes._CFuncPtr):
+    if isinstance(fun, ctypes._CFuncPtr):  # type: ignore[attr-defined]
         return ctypes.cast(fun, ctypes.c_void_p).value, None
     if type(fun).__module__ == "_cffi_backend":
         import cffi

@@ -176,8 +176,9 @@ class Directions:
     def draw(self, search: Search, block: int) -> tuple[Array, Array, Array]:
         """A block of directions (size, rows, d), their w (size, d), and the sizes of these (size, 1)."""
         rng = self._streams.block(Stream.DIRECTIONS, block)
-        V = search.directions(rng.standard_normal((self.size, self.rows, search.width), self._dtype))
-        W = search.reshaped(V[:, -1])
+        Z = rng.standard_normal((self.size, self.rows, search.width), self._dtype)
+        V = search.directions(Z).astype(self._dtype, copy=False)
+        W = search.reshaped(V[:, -1]).astype(self._dtype, copy=False)
         return V, W, search.gain * length(W)
 
 
