@@ -150,6 +150,7 @@ class _Evaluate:
         self._fun = fun
         self._oracles = oracles
         self._shared = shared
+        self._calls = 0  # that the oracles have not counted
 
     def __call__(self, points: list[Array], numbers: list[int]) -> Array:
         m, n = len(points), len(self._oracles)
@@ -157,9 +158,11 @@ class _Evaluate:
             xi = [one for point in zip(*self._draw(numbers), strict=True) for one in point]
             F = _in_one_call(self._fun, np.concatenate(points), xi)
             if F is not None:
-                for oracle in self._oracles:
-                    oracle.nfev += m
+                self._calls += m
                 return F.reshape(m, n, 1)
+        for oracle in self._oracles:
+            oracle.nfev += self._calls
+        self._calls = 0
         each = [oracle.evaluate((P[i] for P in points), numbers) for i, oracle in enumerate(self._oracles)]
         return np.array(each).T.reshape(m, n, 1)
 

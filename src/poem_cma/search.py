@@ -17,7 +17,7 @@ from poem_cma.arithmetic import length
 from poem_cma.randomness import Stream, Streams
 from poem_cma.spectrum import Spectrum, exact_moments
 
-__all__ = ["Anisotropic", "Directions", "Drawn", "Gaussian", "Search", "Sphere", "anisotropic", "whiten"]
+__all__ = ["Anisotropic", "Directions", "Drawn", "Gaussian", "Search", "Sphere", "anisotropic", "drawn", "whiten"]
 
 
 class Search(Protocol):
@@ -175,11 +175,19 @@ class Directions:
 
     def draw(self, search: Search, block: int) -> tuple[Array, Array, Array]:
         """A block of directions (size, rows, d), their w (size, d), and the sizes of these (size, 1)."""
+        return drawn(search, self.normals(search, block))
+
+    def normals(self, search: Search, block: int, out: Array | None = None) -> Array:
+        """The standard normal numbers (size, rows, width) that a block is made of."""
         rng = self._streams.block(Stream.DIRECTIONS, block)
-        Z = rng.standard_normal((self.size, self.rows, search.width), self._dtype)
-        V = search.directions(Z).astype(self._dtype, copy=False)
-        W = search.reshaped(V[:, -1]).astype(self._dtype, copy=False)
-        return V, W, search.gain * length(W)
+        return rng.standard_normal((self.size, self.rows, search.width), self._dtype, out)
+
+
+def drawn(search: Search, Z: Array) -> tuple[Array, Array, Array]:
+    """Directions from standard normal numbers (..., rows, width), which may be overwritten, their w, and its size."""
+    V = search.directions(Z).astype(Z.dtype, copy=False)
+    W = search.reshaped(V[..., -1, :]).astype(Z.dtype, copy=False)
+    return V, W, search.gain * _lengths(W)
 
 
 def _lengths(U: Array) -> Array:

@@ -20,7 +20,7 @@ from poem_cma.descent import DESCENT, Stage, State, descend, unit_of
 from poem_cma.domains import Ball, Box, Whole
 from poem_cma.history import History
 from poem_cma.optimizer import Optimizer
-from poem_cma.search import Directions, Drawn, Search
+from poem_cma.search import Anisotropic, Directions, Drawn, Search, drawn
 
 __all__ = ["advance_together", "can_join"]
 
@@ -57,14 +57,14 @@ def advance_together(opts: Sequence[Optimizer], evaluate: Evaluate) -> None:
     history = _joined_history([opt.history for opt in opts])
     s = _joined(states)
     while DESCENT.stage(method, s, directions):  # type: ignore[arg-type]
-        drawn = directions(s.search, s.asked)
-        points = list(method.difference.points(s.x, s.mu, s.h, drawn.V))
+        now = directions(s.search, s.asked)
+        points = list(method.difference.points(s.x, s.mu, s.h, now.V))
         F = evaluate(points, _numbers(s, len(points)))
-        if not (np.abs(F) < _ORDINARY).all():
+        if not (F.min() > -_ORDINARY and F.max() < _ORDINARY):
             _dissolve(opts, s, history, F)
             return
         with np.errstate(over="ignore"):  # as Python's numbers do
-            s = _step(method, s, F, drawn)
+            s = _step(method, s, F, now)
             history.record(s)
     _dissolve(opts, s, history)
 
@@ -73,7 +73,7 @@ def _numbers(s: State, m: int) -> list[int]:
     return [s.samples] * m if s.run.paired else list(range(s.samples, s.samples + m))
 
 
-def _step(method: Method, s: State, F: Any, drawn: Drawn) -> State:
+def _step(method: Method, s: State, F: Any, now: Drawn) -> State:
     """As `Descent.advance`, row by row."""
     delta: Any = method.difference.change(F)
     span = method.difference.span(s.mu, s.h)
@@ -87,7 +87,7 @@ def _step(method: Method, s: State, F: Any, drawn: Drawn) -> State:
     slope = delta / unit / span
     mean = sum(F) / len(F)
     nfev = s.nfev + len(F)
-    return descend(method, s, unit, slope * s.search.gain, drawn.w, np.abs(slope) * drawn.size, mean, 1, nfev)
+    return descend(method, s, unit, slope * s.search.gain, now.w, np.abs(slope) * now.size, mean, 1, nfev)
 
 
 class _Directions:
@@ -98,18 +98,28 @@ class _Directions:
         self._searches = searches
         self._first = 0
         self._block: list[Drawn] = []
+        first = searches[0]
+        self._alike = not any(isinstance(s, Anisotropic) for s in searches)
+        if self._alike:
+            self._Z = np.empty((len(each), each[0].size, each[0].rows, first.width))
 
     def __call__(self, search: Search, number: int) -> Drawn:
         at = number - self._first
         if not 0 <= at < len(self._block):
             block, at = divmod(number, self._each[0].size)
-            drawn = [directions.draw(s, block) for directions, s in zip(self._each, self._searches, strict=True)]
-            V = np.stack([v for v, _, _ in drawn], axis=2)
-            same = all(np.may_share_memory(v, w) for v, w, _ in drawn)
-            W = V[:, -1] if same else np.stack([w for _, w, _ in drawn], axis=1)
-            self._block = list(map(Drawn, V, W, np.stack([size for _, _, size in drawn], axis=1)))
+            V, W, sizes = self._draw(block)  # a row for each run
+            self._block = list(map(Drawn, V.transpose(1, 2, 0, 3), W.swapaxes(0, 1), sizes.swapaxes(0, 1)))
             self._first = block * self._each[0].size
         return self._block[at]
+
+    def _draw(self, block: int) -> tuple[Array, Array, Array]:
+        if not self._alike:
+            parts = [one.draw(s, block) for one, s in zip(self._each, self._searches, strict=True)]
+            V, W, sizes = (np.stack(part) for part in zip(*parts, strict=True))
+            return V, W, sizes
+        for one, Z in zip(self._each, self._Z, strict=True):
+            one.normals(self._searches[0], block, Z)
+        return drawn(self._searches[0], self._Z)
 
 
 def _joined(states: list[State]) -> State:
