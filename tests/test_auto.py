@@ -14,6 +14,8 @@ from statistics_helpers import assert_unbiased
 import poem_cma as pc
 from poem_cma.auto.estimators import Haar, Staircase, draw_haar, draw_staircase
 
+EPS = float(np.finfo(float).eps)
+
 
 def same(V: np.ndarray) -> np.ndarray:
     return V
@@ -22,14 +24,14 @@ def same(V: np.ndarray) -> np.ndarray:
 def complete(estimator: Staircase | Haar, F: Any) -> tuple[np.ndarray, int]:
     """Ask what is needed until nothing is; the values, and how many calls they took."""
     v = np.full(estimator.size, np.nan)
-    while places := estimator.needed(v):
+    while places := estimator.needed(v, EPS):
         v[places] = [F(x) for x in estimator.points(places)]
     return v, int(np.isfinite(v).sum())
 
 
 def gradient(estimator: Staircase | Haar, F: Any, d: int) -> np.ndarray:
     v, _ = complete(estimator, F)
-    change, steps = estimator.differences(v)
+    change, steps = estimator.differences(v, EPS)
     return estimator.gradient(change / steps, d)
 
 
@@ -90,7 +92,7 @@ def test_a_failed_call_leaves_an_unbiased_slope() -> None:
         estimator = staircase(seed, 4)
         v = np.array([a @ x for x in estimator.points(list(range(5)))])
         v[2] = np.inf
-        change, steps = estimator.differences(v)
+        change, steps = estimator.differences(v, EPS)
         estimates.append(estimator.gradient(change / steps, 4))
     assert_unbiased(np.array(estimates), a)
 
@@ -126,7 +128,7 @@ def test_failed_directions_are_left_out_and_the_others_rescaled() -> None:
         estimator = draw_haar(np.random.default_rng(seed), np.zeros(d), 0.1, np.ones(d), same, d, 2, np.zeros((0, d)))
         v, _ = complete(estimator, lambda x: a @ x)
         v[1] = np.inf
-        change, steps = estimator.differences(v)
+        change, steps = estimator.differences(v, EPS)
         g.append(estimator.gradient(change / steps, d))
     assert_unbiased(np.array(g), a)
 
@@ -308,7 +310,9 @@ def test_vectorised_walks_are_the_same_run() -> None:
     assert P.full(rows.x) == pytest.approx(P.full(plain.x), abs=0.02)
 
 
-@pytest.mark.parametrize("part", ["walks", "bisection", "subspace", "metric", "rescaling", "check", "pick"])
+@pytest.mark.parametrize(
+    "part", ["walks", "bisection", "subspace", "metric", "rescaling", "units", "replay", "check", "pick"]
+)
 def test_every_part_can_be_switched_off(part: str) -> None:
     d = 12 if part == "bisection" else 30  # few enough for walks all the time
     P = hinge(d=d)
@@ -318,7 +322,7 @@ def test_every_part_can_be_switched_off(part: str) -> None:
     whole = pc.minimize(P.fun, np.zeros(d), **settings)
     without = pc.minimize(P.fun, np.zeros(d), method=method, **settings)
     assert P.full(without.x) < 0.6 * P.full(np.zeros(d))
-    if part not in ("subspace", "check"):  # there is none to be found here, and nothing to be checked
+    if part not in ("subspace", "units", "check"):  # there is nothing for them to do here
         assert whole.x.tobytes() != without.x.tobytes()
 
 

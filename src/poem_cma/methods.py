@@ -16,7 +16,7 @@ from math import inf, sqrt
 from typing import Any, Literal
 
 from poem_cma import rules
-from poem_cma.auto.dual_averaging import DUAL_AVERAGING
+from poem_cma.auto.algorithm import AUTO
 from poem_cma.core import Learning, Method
 from poem_cma.differences import Central, Double, Forward
 from poem_cma.search import Gaussian, Sphere
@@ -215,12 +215,15 @@ def auto(
     subspace: bool = True,
     metric: bool = True,
     rescaling: bool = True,
+    units: bool = True,
+    replay: bool = True,
     check: bool = True,
     pick: bool = True,
+    dual: bool = False,
 ) -> Method:
     """The method of our own: no step size, no smoothing radius, no initial distance, nothing to set.
 
-    Dual averaging with gradients from bisected walks, in a scale and a metric that it learns (see `poem_cma.auto`).
+    Descent with gradients from bisected walks, in a scale and a metric that it learns (see `poem_cma.auto`).
     Where the noise cannot be shared by the points of a probe, or for less than 20 calls, POEM does the work.
 
     Its parts can be switched off, to see what each is worth.
@@ -237,10 +240,16 @@ def auto(
         A diagonal metric learned from the slopes.
     rescaling : bool
         Let the scale follow the average; without it the first scale stays.
+    units : bool
+        Measure every variable by its slopes, where values along a ray show that to be much better.
+    replay : bool
+        Spend the last quarter of the calls on samples that were seen before, where that is cheap.
     check : bool
         Hand over to POEM where there is no progress.
     pick : bool
         Choose the point to return by values.
+    dual : bool
+        Dual averaging instead of descent.
 
     Examples
     --------
@@ -255,11 +264,13 @@ def auto(
         "subspace": subspace,
         "metric": metric,
         "rescaling": rescaling,
+        "units": units,
+        "replay": replay,
         "check": check,
         "pick": pick,
     }
-    off = {name: False for name, on in parts.items() if not on}
-    return replace(poem(), name="auto", settings=off, algorithm=DUAL_AVERAGING, fallback=poem())
+    changed = {name: False for name, on in parts.items() if not on} | ({"dual": True} if dual else {})
+    return replace(poem(), name="auto", settings=changed, algorithm=AUTO, fallback=poem())
 
 
 _CONSTRUCTORS: dict[str, Callable[..., Method]] = {

@@ -3,7 +3,7 @@
 * sparse samples: walks are cheap, stay with them;
 * gradients that live in few directions: exact slopes there, two random directions beside;
 * gradients that fill the space evenly: walks again (all axes count the same);
-* anything else: eight random directions.
+* anything else: four random directions.
 """
 
 from __future__ import annotations
@@ -13,16 +13,18 @@ import math
 import numpy as np
 
 from poem_cma._types import Array
-from poem_cma.auto.state import AutoState, has
+from poem_cma.auto.replay import replaying
+from poem_cma.auto.state import HAAR, REPLAY, START, WALK, AutoState, has
+from poem_cma.core import Run
 
-__all__ = ["DIRECTIONS", "WALK", "learn", "next_estimator"]
+__all__ = ["DIRECTIONS", "learn", "next_estimator", "on_axes"]
 
-WALK, HAAR = "walk", "haar"
-
-DIRECTIONS = 8  # random directions a step
+DIRECTIONS = 4  # random directions a step
 _BESIDE = 2  # random directions beside a subspace
-_TRIALS = 12  # full walks before the rank of the gradients is judged
+_FEW_AXES = 16  # so few that walks are always taken
+_TRIALS = 8  # full walks before the rank of the gradients is judged
 _FIRST_SHARE, _LATER_SHARE = 0.33, 0.05  # of the calls for trials, before and after
+_AFFORDED = 0.02  # of the budget, for a full walk
 _CHEAP = 0.6  # calls per axis at which walks win
 _MOST_SUBSPACE = 24
 _CALLS_PER_AXIS = 16.0  # a walk takes one axis for so many calls spent
@@ -32,24 +34,35 @@ def next_estimator(s: AutoState, left: float) -> AutoState:
     """The state with `kind`, `q` and `trial` of the next step, which has `left` calls."""
     run, n = s.run, len(s.order)
     growing = int(min(max(s.nfev / _CALLS_PER_AXIS, 4), n))
-    confined = (run.domain.inside and run.domain.hull_dimension(len(s.x)) < n) or not has(run, "walks")
-    trial_due = s.trial_calls <= (_FIRST_SHARE if s.active_trials < _TRIALS else _LATER_SHARE) * s.nfev
-    if not confined and (n <= 2 * DIRECTIONS or s.choice == WALK):
+    undecided = s.active_trials < _TRIALS or len(s.shares) < 2
+    trial_due = s.trial_calls <= (_FIRST_SHARE if undecided else _LATER_SHARE) * s.nfev
+    if on_axes(run, n) and (n <= _FEW_AXES or s.choice == WALK):
+        if replaying(s) and n + 1 <= left:
+            return s._replace(kind=REPLAY, q=n, trial=False)
         return s._replace(kind=WALK, q=max(1, int(min(growing, left - 1))), trial=False)
-    if not confined and trial_due and n < 0.1 * run.budget and n + 1 <= left:
+    if on_axes(run, n) and trial_due and n < _AFFORDED * run.budget and n + 1 <= left:
         return s._replace(kind=WALK, q=n, trial=True)
     q = _BESIDE if s.use_subspace else DIRECTIONS
     return s._replace(kind=HAAR, q=max(1, int(min(q, left - 1))), trial=False)
 
 
+def on_axes(run: Run, n: int) -> bool:
+    """Whether steps along single axes are allowed, n of which are free: a domain of lower dimension may forbid them."""
+    return has(run, "walks") and not (run.domain.inside and run.domain.hull_dimension(len(run.x0)) < n)
+
+
 def learn(s: AutoState, g: Array, active: bool, calls: int) -> AutoState:
     """What a finished full walk says of the estimators."""
-    if s.trial:
+    if s.trial and s.stage != START:
         s = s._replace(trial_calls=s.trial_calls + calls)
     if not active or s.kind != WALK or s.q < len(s.order):
         return s
     costs = np.append(s.costs, (calls - 1) / s.q)[-8:]
-    s = s._replace(active_trials=s.active_trials + 1, costs=costs)
+    turn = g / math.sqrt(g @ g)
+    s = s._replace(
+        active_trials=s.active_trials + 1, costs=costs, turn=turn, turns=s.turns + bool(s.turn.any()),
+        overlap=s.overlap + float(turn @ s.turn) ** 2,
+    )  # fmt: skip
     if s.trial:
         s = _extend(s, g)._replace(gradients=np.concatenate((s.gradients, g[None]))[-_TRIALS:])
     if costs.mean() < _CHEAP:
@@ -72,12 +85,13 @@ def _extend(s: AutoState, g: Array) -> AutoState:
     rest = u - (s.subspace @ u) @ s.subspace
     rest = rest - (s.subspace @ rest) @ s.subspace
     unseen = float(rest @ rest)
-    shares = np.append(s.shares, 1.0 - unseen)[-2:] if len(s.subspace) else s.shares
+    # At x_0 gradients may agree only because they share their mean: what counts is whether later ones lie there, too.
+    shares = np.append(s.shares, 1.0 - unseen)[-2:] if len(s.subspace) and s.stage != START else s.shares
     k, d = len(s.subspace), len(s.x)
     use = False
     if len(shares) == 2 and has(s.run, "subspace"):
         e = float(shares.min())
-        use = (k + _BESIDE + 1) * (e + (d - k) / _BESIDE * (1.0 - e)) < 2 * DIRECTIONS
+        use = (k + _BESIDE + 1) * (e + (d - k) / _BESIDE * (1.0 - e)) < _FEW_AXES
     subspace = s.subspace
     if unseen > 1e-6 and not use:
         subspace = np.concatenate((subspace, rest[None] / math.sqrt(unseen)))

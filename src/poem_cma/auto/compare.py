@@ -7,18 +7,28 @@ from typing import Any
 
 import numpy as np
 
+from poem_cma._types import Array
 from poem_cma.auto.state import DECAYS, DONE, STEP, AutoState, has
 from poem_cma.core import Run, Values
 from poem_cma.descent import DESCENT
 
-__all__ = ["CANDIDATES", "after_check", "after_pick", "checks", "hand_over", "picks"]
+__all__ = ["CANDIDATES", "after_check", "after_pick", "candidates", "checks", "finished", "hand_over", "picks"]
 
+_NOTHING_BETTER = (
+    "no point was found that is better than x0: give a larger budget, the typical size of each variable (scale=), or "
+    "noise that the points of a probe share (sample=)"
+)
+_STILL_GROWING = (
+    "the run was still moving further away from x0, faster and faster, when the budget ended: a larger budget, or the "
+    "typical size of each variable (scale=), should help"
+)
+_OFTEN = 3  # looks at the scale in a row that have found it too small
 _NO_PROGRESS = (
     "auto found no scale at which F falls and handed over to POEM: the variables may be of different size (scale=), "
     "or the budget be too small"
 )
 
-CANDIDATES = len(DECAYS) + 2  # the averages, the last iterate, and x_0
+CANDIDATES = len(DECAYS) + 3  # the averages, the one before samples were asked again, the last iterate, and x_0
 
 
 def picks(run: Run) -> int:
@@ -52,7 +62,18 @@ def after_pick(s: AutoState, values: Values) -> AutoState:
         gain, error = E.mean(axis=0), E.std(axis=0, ddof=1) / sqrt(len(E))
         gain = np.where(gain < -error, gain, 0.0)
         picked = int(gain.argmin()) if gain.min() < 0.0 else picked
-    return s._replace(stage=DONE, picked=picked, samples=s.samples + picks(s.run))
+    return finished(s._replace(picked=picked, samples=s.samples + picks(s.run)))
+
+
+def finished(s: AutoState) -> AutoState:
+    """The end, with a word on what went wrong."""
+    remark = _NOTHING_BETTER if s.picked == CANDIDATES - 1 else _STILL_GROWING if s.grown >= _OFTEN else ""
+    return s._replace(stage=DONE, run=s.run._replace(remark=remark))
+
+
+def candidates(s: AutoState) -> Array:
+    """The points of which the best is returned."""
+    return np.concatenate((s.averages, s.before[None], s.x[None], s.run.x0[None]))
 
 
 def hand_over(s: AutoState, why: str) -> Any:

@@ -3,7 +3,7 @@
 An estimator has places on which F may be asked. `needed` says which of them are worth a call, given the values so far;
 when it names none, `gradient` turns what is known into an estimate. Both estimators take their differences around a
 base point drawn at random within the smoothing radius, which makes them unbiased for the smoothed function also where F
-has kinks. Values are NaN where they are not asked, and infinite where the call failed.
+has kinks. Values are NaN where they are not asked, and infinite where the call failed; they are rounded to `eps`.
 """
 
 from __future__ import annotations
@@ -16,17 +16,21 @@ from numpy.typing import NDArray
 
 from poem_cma._types import Array, IntArray
 
-__all__ = ["Haar", "Staircase", "draw_haar", "draw_staircase"]
+__all__ = ["Haar", "Staircase", "draw_haar", "draw_staircase", "step_length"]
 
 Tangent = Callable[[Array], Array]
 Flags = NDArray[np.bool_]
 
-_ROUNDING = 32.0 * float(np.finfo(float).eps)  # values closer than this, relative to their size, are equal
-_STEP = 0.1  # the length of differences, in smoothing radii
+_ROUNDING = 32.0  # values closer than so many units in the last place are equal
 
 
-def _close(a: Array, b: Array | float, size: float) -> Flags:
-    near: Flags = np.abs(a - b) <= _ROUNDING * size
+def step_length(eps: float) -> float:
+    """The length of differences, in smoothing radii: as short as rounding allows."""
+    return 0.1 if eps > 1e-10 else 1e-3
+
+
+def _close(a: Array, b: Array | float, size: float, eps: float) -> Flags:
+    near: Flags = np.abs(a - b) <= _ROUNDING * eps * size
     return near
 
 
@@ -62,22 +66,22 @@ class Staircase:
         P[:, self.axes] += np.where(taken, self.steps, 0.0)
         return P
 
-    def needed(self, v: Array) -> list[int]:
+    def needed(self, v: Array, eps: float) -> list[int]:
         if np.isnan(v[0]):
             return list(range(self.size)) if self.whole or self.size <= 4 else [0, self.size - 1]
-        lo, hi, uneven = self._intervals(v)
+        lo, hi, uneven = self._intervals(v, eps)
         if self.dense and uneven.any():
             return np.flatnonzero(np.isnan(v)).tolist()
         split = uneven & (hi - lo > 1) & np.isnan(v[(lo + hi) // 2])
         middles: list[int] = ((lo + hi) // 2)[split].tolist()
         return middles
 
-    def _intervals(self, v: Array) -> tuple[IntArray, IntArray, Flags]:
+    def _intervals(self, v: Array, eps: float) -> tuple[IntArray, IntArray, Flags]:
         known = np.flatnonzero(np.isfinite(v))
         lo, hi = known[:-1], known[1:]
-        return lo, hi, ~_close(v[hi], v[lo], float(np.abs(v[known]).max(initial=0.0)))
+        return lo, hi, ~_close(v[hi], v[lo], float(np.abs(v[known]).max(initial=0.0)), eps)
 
-    def differences(self, v: Array) -> tuple[Array, Array]:
+    def differences(self, v: Array, eps: float) -> tuple[Array, Array]:
         """F's change over each axis, and the step it belongs to; where a call failed, over the whole interval.
 
         The signs of the steps are random, so that a change over several axes, divided by the step along one of them,
@@ -85,7 +89,7 @@ class Staircase:
         """
         change = np.zeros(len(self.axes))
         if np.isfinite(v[0]) and np.isfinite(v[-1]):
-            for lo, hi, uneven in zip(*self._intervals(v), strict=True):
+            for lo, hi, uneven in zip(*self._intervals(v, eps), strict=True):
                 if uneven:
                     change[lo:hi] = v[hi] - v[lo]
         return change, self.steps
@@ -109,12 +113,13 @@ def draw_staircase(
     q: int,
     dense: bool,
     whole: bool = False,
+    step: float = 0.1,
 ) -> Staircase:
     """A walk along q axes chosen at random, in the given order, with random signs and lengths."""
     base = _base(rng, x, mu, metric, tangent)
     axes = order if q >= len(order) else order[np.sort(rng.permutation(len(order))[:q])]
     signs = 2.0 * rng.integers(0, 2, len(axes)) - 1.0
-    steps = signs * rng.uniform(0.5, 1.5, len(axes)) * (_STEP * mu / np.sqrt(len(axes))) / np.sqrt(metric[axes])
+    steps = signs * rng.uniform(0.5, 1.5, len(axes)) * (step * mu / np.sqrt(len(axes))) / np.sqrt(metric[axes])
     steps = (base[axes] + steps) - base[axes]  # the step as floating point holds it
     steps[steps == 0.0] = np.finfo(float).tiny
     return Staircase(base, axes, steps, dense, whole)
@@ -143,19 +148,20 @@ class Haar:
         P: Array = self.base + self.h * V[places] / self.stretch
         return P
 
-    def needed(self, v: Array) -> list[int]:
+    def needed(self, v: Array, eps: float) -> list[int]:
         first = min(5 if len(self.subspace) else 3, self.size)
         if np.isnan(v[0]):
             return list(range(first))
         if np.isnan(v[-1]) and np.isfinite(v[0]):
             seen = v[1:first][np.isfinite(v[1:first])]
-            if not len(seen) or not _close(seen, v[0], abs(float(v[0]))).all():
+            if not len(seen) or not _close(seen, v[0], abs(float(v[0])), eps).all():
                 return list(range(first, self.size))
         return []
 
-    def differences(self, v: Array) -> tuple[Array, Array]:
+    def differences(self, v: Array, eps: float) -> tuple[Array, Array]:
         """F's change along each direction: zero where the sample was found flat, NaN where the call failed."""
-        change = np.where(np.isnan(v[1:]), 0.0, v[1:] - v[0])
+        flat = np.isnan(v[1:]) | _close(v[1:], v[0], abs(float(v[0])), eps)
+        change = np.where(flat, 0.0, v[1:] - v[0])
         change[np.isinf(v[1:])] = np.nan
         return change, np.full(self.size - 1, self.h)
 
@@ -174,7 +180,15 @@ class Haar:
 
 
 def draw_haar(
-    rng: np.random.Generator, x: Array, mu: float, metric: Array, tangent: Tangent, n: int, q: int, subspace: Array
+    rng: np.random.Generator,
+    x: Array,
+    mu: float,
+    metric: Array,
+    tangent: Tangent,
+    n: int,
+    q: int,
+    subspace: Array,
+    step: float = 0.1,
 ) -> Haar:
     """q orthonormal directions beside the subspace, within the domain's directions (of dimension n)."""
     base = _base(rng, x, mu, metric, tangent)
@@ -183,4 +197,4 @@ def draw_haar(
         Z = Z - (Z @ subspace.T) @ subspace
     if len(subspace):  # turned at random, so that none of its directions is blind to a kind of samples
         subspace = np.linalg.qr(rng.standard_normal((len(subspace), len(subspace))))[0] @ subspace
-    return Haar(base, np.linalg.qr(Z.T)[0].T, subspace, np.sqrt(metric), _STEP * mu, n)
+    return Haar(base, np.linalg.qr(Z.T)[0].T, subspace, np.sqrt(metric), step * mu, n)

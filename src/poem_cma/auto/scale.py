@@ -7,10 +7,9 @@ from math import sqrt
 import numpy as np
 
 from poem_cma._types import Array
-from poem_cma.auto.choose import WALK
-from poem_cma.auto.state import AutoState, has
+from poem_cma.auto.state import WALK, AutoState, has, size
 
-__all__ = ["choose_radius", "rescaled"]
+__all__ = ["choose_radius", "in_subspace", "in_units", "measurable", "rescaled"]
 
 _EVERY = 1.15  # growth of the gradients' weight between two looks at the scale
 _MOST_GROWTH = 4.0
@@ -30,29 +29,65 @@ def rescaled(s: AutoState) -> AutoState:
     The sum of <g, x - x_0> since the last look is negative where going further out would have paid, and positive where
     less far would have. Without asking it, noise alone would drive the scale.
     """
-    away = s.averages[2] - s.run.x0
-    r = min(sqrt(float((s.metric * away * away).sum())), _MOST_GROWTH * s.R)
-    pays = (r > s.R and s.radial < 0.0) or (0.0 < r < s.R and s.radial > 0.0)
-    R = r if pays and has(s.run, "rescaling") else s.R
+    r = min(_distance(s), _MOST_GROWTH * s.R)
+    further = r > s.R and s.radial < -sqrt(s.radial_squares)
+    less_far = 0.0 < r < s.R and s.radial > 0.0
+    R = r if (further or less_far) and has(s.run, "rescaling") else s.R
     rate = (s.active[s.order] + 0.5) / (s.tested[s.order] + 1.0)
     order = s.order[np.argsort(-rate, kind="stable")]
-    return s._replace(R=R, radial=0.0, rescale_at=_EVERY * s.weight, order=order, metric=_metric(s))
+    return s._replace(
+        R=R, radial=0.0, radial_squares=0.0, rescale_at=_EVERY * s.weight, order=order, metric=_metric(s),
+        grown=s.grown + 1 if R > 1.2 * s.R else 0,
+    )  # fmt: skip
+
+
+def in_subspace(s: AutoState) -> AutoState:
+    """From random directions to a subspace: the scale without what was at random, and steps as long as before."""
+    R = min(_distance(s), s.R) or s.R
+    return s._replace(R=R, G=s.G * (R / s.R) ** 2)
+
+
+def _distance(s: AutoState) -> float:
+    """How far the average is from x_0, where gradients are: beside their subspace steps were at random."""
+    away = s.averages[2] - s.run.x0
+    if s.use_subspace:
+        stretch = np.sqrt(s.metric)
+        away = (s.subspace @ (away * stretch)) @ s.subspace / stretch
+    return size(away, s.metric)
 
 
 def _metric(s: AutoState) -> Array:
-    """D, the root of the mean squared slope of each axis, once every axis has been seen often enough."""
+    """D, once every axis has been seen often enough."""
     often = s.active_trials >= (3 if s.choice == WALK else 12)
-    tested = s.tested[s.order]
-    if (
-        not has(s.run, "metric")
-        or not often
-        or s.use_subspace
-        or tested.min() == 0.0
-        or not s.run.domain.weighted
-        or len(s.order) < len(s.x)
-    ):
+    if not often or s.use_subspace or not measurable(s):
         return s.metric
-    m = s.squares / s.tested
-    D = np.sqrt(m + m.mean() * (1e-4 + 2.0 / float(tested.mean())))
+    return in_units(s) if s.by_units else _normal(_spread(s.squares / s.tested, s))
+
+
+def measurable(s: AutoState) -> bool:
+    """Whether a metric can be used, and all axes are known."""
+    return (
+        has(s.run, "metric")
+        and s.run.domain.weighted
+        and len(s.order) == len(s.x)
+        and float(s.tested.min(initial=np.inf)) > 0.0
+    )
+
+
+def in_units(s: AutoState) -> Array:
+    """The metric in which the unit of a variable does not matter: as if its typical slope, where it has one, were 1."""
+    active = s.active > 0.0
+    u2 = np.where(active, s.squares / np.maximum(s.active, 1.0), 0.0)
+    u2 = np.where(active, u2, np.median(u2[active]))
+    return _normal(u2 * _spread(s.active / s.tested, s))
+
+
+def _spread(m: Array, s: AutoState) -> Array:
+    """The root of mean squares, kept away from zero by as much as they are in doubt."""
+    root: Array = np.sqrt(m + m.mean() * (1e-4 + 2.0 / float(s.tested.mean())))
+    return root
+
+
+def _normal(D: Array) -> Array:
     metric: Array = D / D.mean()
     return metric

@@ -1,25 +1,32 @@
-"""The first scale: a few estimates at x_0, then values along the ray that they point to."""
+"""The first scale: a few estimates at x_0, then values along the rays that they point to."""
 
 from __future__ import annotations
 
-from math import inf, nan, sqrt
+from math import inf, isfinite, nan, sqrt
 from typing import Any
 
 import numpy as np
 
 from poem_cma._types import Array
+from poem_cma.auto.choose import on_axes
 from poem_cma.auto.compare import hand_over
-from poem_cma.auto.scale import choose_radius
-from poem_cma.auto.state import RAY, START, AutoState, empty
-from poem_cma.auto.steps import next_step, smoothed
+from poem_cma.auto.scale import choose_radius, in_units, measurable
+from poem_cma.auto.state import HAAR, RAY, START, WALK, AutoState, empty, has, size
+from poem_cma.auto.steps import next_step, noted, smoothed, weight
 from poem_cma.auto.walks import Walks, estimate
-from poem_cma.core import Values
+from poem_cma.core import Run, Values
 
-__all__ = ["after_ray", "after_start", "on_ray"]
+__all__ = ["after_ray", "after_start", "first_estimates", "on_ray"]
 
+_PROBES = 8
+_FEWEST_WALKS = 4
+_START_SHARE = 0.1  # of the budget, for walks at x_0
 _RADII_AT_ONCE = 3
 _MOST_RADII = 19
 _GIVE_UP_START = 0.1  # of the budget
+_FURTHER = 100.0
+_UNEVEN = 4.0  # sizes of slopes that differ by more may mean that units do
+_MUCH_BETTER = 2.0
 
 _OWN_NOISE = (
     "two calls at the same point, on the same sample, gave different values, so auto handed over to POEM: if the noise "
@@ -27,18 +34,39 @@ _OWN_NOISE = (
 )
 
 
+def first_estimates(run: Run, n: int) -> tuple[str, int, int]:
+    """Which estimates are taken at x_0, along how many axes or directions, and on how many xi's."""
+    probes = int(min(max(run.budget // 500, 1), _PROBES))
+    walks = int(min(probes, _START_SHARE * run.budget / (n + 1))) if isfinite(run.budget) else probes
+    if on_axes(run, n) and walks >= min(probes, _FEWEST_WALKS):
+        return WALK, n, walks
+    return HAAR, int(min(max(run.budget / (20 * probes) - 1, 1), 32, run.domain.hull_dimension(len(run.x0)))), probes
+
+
 def after_start(s: AutoState, walks: Walks) -> AutoState:
-    """Add the estimates at x_0 to the dual average; then look along the ray."""
-    w = s.q / len(s.x)
+    """Sum up the estimates at x_0; then look along the ray, or along two."""
+    w = weight(s)
     for j in range(len(s.values)):
-        s, g, _ = estimate(s, walks, j)
+        s, g, slopes = estimate(s, walks, j)
         if g is not None:
+            s = noted(s, walks, j, g, slopes)
             s = s._replace(s=s.s + w * g, G=s.G + (w * g) ** 2, weight=s.weight + w)
     s = s._replace(value=smoothed(s)[0])
     if s.s @ s.s == 0.0:
-        return start_again(s)
+        return start_again(s._replace(mu=_FURTHER * s.mu, R=_FURTHER * s.R))
+    metrics = [s.metric, in_units(s)] if _units_may_differ(s) else [s.metric]
+    rays = np.array([s.s / D / size(s.s / D, D) for D in metrics])
     radii = np.concatenate(([0.0, 0.0], s.R * 10.0 ** np.arange(_RADII_AT_ONCE)))  # x_0 twice: is its noise shared?
-    return s._replace(stage=RAY, radii=radii, ray_values=empty(0))
+    return s._replace(stage=RAY, rays=rays, radii=radii, ray_values=empty(len(rays), 0))
+
+
+def _units_may_differ(s: AutoState) -> bool:
+    """Whether slopes have so different sizes that variables may be measured in different units."""
+    if s.kind != WALK or not has(s.run, "units") or not measurable(s):
+        return False
+    seen = s.active > 0.0
+    sizes = np.sqrt(s.squares[seen] / s.active[seen])
+    return len(sizes) > 1 and float(sizes.max()) > _UNEVEN * float(sizes.min())
 
 
 def start_again(s: AutoState) -> AutoState:
@@ -50,31 +78,47 @@ def start_again(s: AutoState) -> AutoState:
     return s._replace(stage=START)
 
 
-def on_ray(s: AutoState, radius: float) -> Array:
-    length = sqrt(s.s @ s.s)
-    x: Array = s.run.domain.project(s.run.x0 - radius * s.s / length) if radius > 0.0 else s.run.x0
+def on_ray(s: AutoState, i: int, radius: float) -> Array:
+    """The point of the i-th ray at a distance from x_0."""
+    x: Array = s.run.domain.project(s.run.x0 - radius * s.rays[i]) if radius > 0.0 else s.run.x0
     return x
 
 
 def after_ray(s: AutoState, values: Values) -> Any:
-    """Go on outwards while it pays; then the scale is where most of the decrease is had."""
+    """Go on outwards while it pays; then the scale is where most of the decrease is had, on the better ray."""
     V = np.array(values)
+    rays = len(s.rays)
     if s.radii[0] == 0.0:
         if not _same(V[:, 0], V[:, 1]):
             return hand_over(s, _OWN_NOISE)
-        s = s._replace(values=np.where(np.isfinite(V[:, :1]), V[:, :1], V[:, 1:2]))  # at x_0, for each xi
-        V = V[:, 1:]
-    means = np.append(s.ray_values, _mean_changes(V, s.values[:, 0]))
-    tiny = s.R
-    outermost = float(s.radii[-1])
-    best = means.min()
-    stuck = np.array_equal(on_ray(s, outermost), on_ray(s, outermost / 10.0))
-    if means[-1] <= best and not stuck and len(means) < _MOST_RADII:
+        at_x0 = np.where(np.isfinite(V[:, :1]), V[:, :1], V[:, 1:2])  # for each xi
+        s = s._replace(values=at_x0, radii=s.radii[2:], ray_values=empty(rays, 1))
+        V = V[:, 2:]
+    changes = _mean_changes(V, s.values[:, 0]).reshape(rays, -1)
+    means = np.concatenate((s.ray_values, changes), axis=1)
+    tiny, outermost = s.R, float(s.radii[-1])
+    goes_on = [
+        row[-1] <= row.min() and not np.array_equal(on_ray(s, i, outermost), on_ray(s, i, outermost / 10.0))
+        for i, row in enumerate(means)
+    ]
+    if any(goes_on) and means.shape[1] < _MOST_RADII:
         return s._replace(radii=outermost * 10.0 ** np.arange(1, 1 + _RADII_AT_ONCE), ray_values=means)
-    radius = choose_radius(means, tiny)
+    best = 1 if rays == 2 and means[1].min() < _MUCH_BETTER * min(means[0].min(), 0.0) else 0
+    radius = choose_radius(means[best], tiny)
     if radius is None:
         return start_again(s)
-    return next_step(s._replace(R=radius * sqrt(s.G.sum()) / sqrt(s.s @ s.s)))
+    return next_step(_on_the_way(s, best, radius))
+
+
+def _on_the_way(s: AutoState, best: int, radius: float) -> AutoState:
+    """Begin where the ray was best; the estimates at x_0 count as one."""
+    if best == 1:
+        s = s._replace(metric=in_units(s), by_units=True)
+    if s.run.method.settings.get("dual"):
+        return s._replace(R=radius * sqrt((s.G / s.metric).sum()) / size(s.s / s.metric, s.metric))
+    x = on_ray(s, best, radius)
+    away = x - s.run.x0
+    return s._replace(R=radius, x=x, r=sqrt(away @ away), G=s.G / len(s.values))
 
 
 def _mean_changes(V: Array, base: Array) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -9,9 +10,15 @@ import numpy as np
 from poem_cma._types import Array, IntArray
 from poem_cma.core import Run
 
-__all__ = ["CHECK", "DECAYS", "DONE", "PICK", "RAY", "START", "STEP", "AutoState", "empty", "has", "in_unit"]
+__all__ = [
+    "CHECK", "DECAYS", "DONE", "HAAR", "PICK", "RAY", "REPLAY", "START", "STEP", "WALK", "AutoState", "empty", "has",
+    "in_unit", "size",
+]  # fmt: skip
 
 START, RAY, STEP, CHECK, PICK, DONE = "start", "ray", "step", "check", "pick", "done"
+
+#: How a step estimates gradients: a walk along the axes, random directions, or an old sample asked again.
+WALK, HAAR, REPLAY = "walk", "haar", "replay"
 
 #: The averages that are kept weigh the k-th iterate like k to these powers (Shamir and Zhang 2013).
 DECAYS = (1.0, 3.0, 8.0)
@@ -27,18 +34,21 @@ class AutoState(NamedTuple):
     centre: Array  # where probes are taken around: x, or the nearest point with room for them
     r: float  # |x - x_0|
     mu: float
-    # dual averaging
     s: Array  # sum of weighted gradients
     G: Array  # sum of their squares, by coordinate
     unit: float
     R: float  # the scale
-    radial: float  # sum of <g, x - x_0> since the scale was set
+    radial: float  # sum of <g, x - x_0> since the scale was looked at
+    radial_squares: float  # of its terms
     weight: float  # of all gradients
     path_weight: float  # of those since x moves
+    last_weight: float
     rescale_at: float  # the weight at which the scale is looked at again
+    grown: int  # how many looks in a row have found it too small
     averages: Array  # (3, d)
     # the metric and the order of the walks
     metric: Array
+    by_units: bool  # whether every variable is measured by its slopes
     squares: Array  # sums of squared slopes, by axis
     tested: Array
     active: Array  # how often the slope was not zero
@@ -56,12 +66,26 @@ class AutoState(NamedTuple):
     subspace: Array  # (k, d), spanned by them
     shares: Array  # of a new gradient in the span of the earlier ones
     use_subspace: bool
+    turn: Array  # the last full gradient, of length 1
+    turns: int  # pairs of such gradients, and
+    overlap: float  # the sum of their squared cosines
+    # samples that can be asked again
+    memory: Array  # (most, d) their gradients, zero where the sample was flat
+    numbers: IntArray  # which xi
+    kept: int  # how many there are
+    replayed: int
+    ridges: bool  # whether samples depend on one direction only, by
+    along: float  # the energy of replays in the directions known, and
+    beside: float  # beside them
+    before: Array  # the average before samples were asked again
     # the step under way
+    eps: float  # to which values are rounded: float32's, until one is seen that is not
     values: Array  # (batch, size)
-    radii: Array  # of the points along the ray, and in
-    ray_values: Array  # their mean values; x_0 comes first
+    rays: Array  # (1 or 2, d) directions
+    radii: Array  # of the points along them
+    ray_values: Array  # (1 or 2, radii so far) mean changes of F; x_0 comes first
     settled: bool  # whether the scale was found by values, or has proved itself since
-    picked: int  # which average is returned: -1 is x_0, 3 the last iterate
+    picked: int  # which of the candidates is returned
     # for the reader
     eta: float
     g_norm: float
@@ -73,8 +97,8 @@ class AutoState(NamedTuple):
 
     @property
     def dimension(self) -> float:
-        """How many dimensions a step costs."""
-        return float(len(self.x))
+        """The effective dimension of the gradients: one over the mean squared cosine between two of them."""
+        return min(self.turns / self.overlap, float(len(self.x))) if self.overlap > 0.0 else float(len(self.x))
 
     @property
     def flat(self) -> bool:
@@ -96,7 +120,7 @@ class AutoState(NamedTuple):
     @property
     def average(self) -> Array:
         """The average that is returned unless values say otherwise."""
-        average: Array = self.averages[1]
+        average: Array = self.averages[0]
         return average
 
 
@@ -111,9 +135,15 @@ def in_unit(s: AutoState, unit: float) -> AutoState:
         return s._replace(unit=unit)
     c = s.unit / unit
     return s._replace(
-        unit=unit, s=c * s.s, G=c * c * s.G, radial=c * s.radial, squares=c * c * s.squares,
-        gradients=c * s.gradients,
+        unit=unit, s=c * s.s, G=c * c * s.G, radial=c * s.radial, radial_squares=c * c * s.radial_squares,
+        squares=c * c * s.squares,
+        gradients=c * s.gradients, along=c * c * s.along, beside=c * c * s.beside,
     )  # fmt: skip
+
+
+def size(v: Array, metric: Array) -> float:
+    """The length of a vector in the metric."""
+    return sqrt(float((metric * v * v).sum()))
 
 
 def empty(*shape: int) -> Array:

@@ -7,22 +7,25 @@ from math import isfinite, nan, sqrt
 import numpy as np
 
 from poem_cma._types import Array
-from poem_cma.auto.choose import DIRECTIONS, WALK, learn, next_estimator
+from poem_cma.auto.choose import DIRECTIONS, learn, next_estimator
 from poem_cma.auto.compare import CANDIDATES, checks, picks
-from poem_cma.auto.estimators import Staircase
-from poem_cma.auto.scale import rescaled
-from poem_cma.auto.state import CHECK, DECAYS, STEP, AutoState, empty
+from poem_cma.auto.estimators import Staircase, step_length
+from poem_cma.auto.replay import remember
+from poem_cma.auto.scale import in_subspace, rescaled
+from poem_cma.auto.state import CHECK, DECAYS, HAAR, REPLAY, STEP, AutoState, empty
 from poem_cma.auto.walks import Walks, estimate
 from poem_cma.core import smoothed_value
 
-__all__ = ["after_step", "next_step", "smoothed", "with_room"]
+__all__ = ["after_step", "next_step", "noted", "smoothed", "weight", "with_room"]
 
 _CHECK_AT = 0.2  # of the budget
 _REACH = 1.2  # probes stray no further from the centre than this many smoothing radii
+_MOST_GROWTH = 1.1  # of the weight, from step to step: a change of the estimator must not overturn the run
+_RESOLVED = 300.0  # rounding errors that a difference must be worth
 
 
 def after_step(s: AutoState, walks: Walks) -> AutoState:
-    """Put the estimates of the step together, add them to the dual average, and go on."""
+    """Put the estimates of the step together, move, and go on."""
     total, count = empty(len(s.x)), 0
     for j in range(len(s.values)):
         unit = s.unit
@@ -31,19 +34,25 @@ def after_step(s: AutoState, walks: Walks) -> AutoState:
             total = total * (unit / s.unit)
         if g is None:
             continue
-        total, count = total + g, count + 1
-        s = _noted(s, walks, j, g, slopes)
+        s = noted(s, walks, j, g, slopes)
+        if s.kind != REPLAY or s.ridges:
+            total, count = total + g, count + 1
+    if s.kind == REPLAY:
+        s = s._replace(replayed=s.replayed + len(s.values))
     if count == 0:
         return next_step(s)  # every estimate failed: the step is skipped
     g = total / count
     value, spread = smoothed(s)
-    w = _weight(s)
+    w = min(weight(s), _MOST_GROWTH * s.last_weight) if s.t > 0 else weight(s)
     weighted = w * g
+    outward = float(weighted @ (s.x - s.run.x0))
     s = s._replace(
         t=s.t + 1, s=s.s + weighted, G=s.G + weighted**2, weight=s.weight + w, path_weight=s.path_weight + w,
-        radial=s.radial + float(weighted @ (s.x - s.run.x0)), g_norm=sqrt(g @ g), value=value, value_spread=spread,
+        last_weight=s.last_weight if s.trial and s.t > 0 else w,
+        radial=s.radial + outward, radial_squares=s.radial_squares + outward**2, g_norm=sqrt(g @ g), value=value,
+        value_spread=spread,
     )  # fmt: skip
-    s = _moved(s)
+    s = _moved(s, weighted)
     shares = 1.0 - (1.0 - w / s.path_weight) ** (np.array(DECAYS) + 1.0)
     s = s._replace(averages=s.averages + shares[:, None] * (s.x - s.averages))
     if s.weight >= s.rescale_at:
@@ -54,7 +63,7 @@ def after_step(s: AutoState, walks: Walks) -> AutoState:
     return s
 
 
-def _weight(s: AutoState) -> float:
+def weight(s: AutoState) -> float:
     """How much the step's gradient counts: by the share of the dimensions that it has seen.
 
     A full walk among steps along random directions counts less, as the geometric mean of both: it has seen every
@@ -62,11 +71,11 @@ def _weight(s: AutoState) -> float:
     """
     if s.trial:
         return sqrt(DIRECTIONS / len(s.order))
-    return 1.0 if s.kind != WALK and s.use_subspace else s.q / len(s.order)
+    return 1.0 if s.kind == HAAR and s.use_subspace else s.q / len(s.order)
 
 
-def _noted(s: AutoState, walks: Walks, j: int, g: Array, slopes: Array) -> AutoState:
-    """What a walk says of the axes and of the estimators."""
+def noted(s: AutoState, walks: Walks, j: int, g: Array, slopes: Array) -> AutoState:
+    """What an estimate says of the axes, of the estimators, and of its sample."""
     estimator = walks(s, j)
     seen = slopes != 0.0
     if isinstance(estimator, Staircase) and seen.any():
@@ -76,7 +85,9 @@ def _noted(s: AutoState, walks: Walks, j: int, g: Array, slopes: Array) -> AutoS
         tested[axes] += 1.0
         active[axes] += seen
         s = s._replace(squares=squares, tested=tested, active=active)
-    return learn(s, g, bool(seen.any()), s.step_calls // len(s.values))
+    s = remember(s, j, g, slopes)
+    after = learn(s, g, bool(seen.any()), s.step_calls // len(s.values))
+    return in_subspace(after) if after.use_subspace and not s.use_subspace else after
 
 
 def smoothed(s: AutoState) -> tuple[float, float]:
@@ -86,28 +97,43 @@ def smoothed(s: AutoState) -> tuple[float, float]:
 
 
 def next_step(s: AutoState) -> AutoState:
-    """Move to where the dual average points, and get ready for an estimate there."""
+    """Get ready for an estimate at x."""
     count = s.run.batch
-    s = _moved(s)
+    if s.run.method.settings.get("dual"):
+        s = _moved(s, s.s)  # the scale may have changed
     s = s._replace(
-        stage=STEP, samples=s.samples + len(s.values), step_calls=0,
-        mu=max(0.5 * s.R / sqrt(s.t + 1.0), 1e-9 * float(np.abs(s.x).max()), 1e-30),
+        stage=STEP, samples=s.samples + len(s.values), step_calls=0, mu=_smoothing(s),
         rescale_at=s.rescale_at or 1.15 * s.weight,
     )  # fmt: skip
+    replays = s.kind == REPLAY
     s = next_estimator(s, max(2.0, (s.run.budget - picks(s.run) * CANDIDATES - s.nfev) / count))
+    if s.kind == REPLAY and not replays:
+        s = s._replace(before=s.average)
     k = len(s.subspace) if s.use_subspace else 0
     n = s.run.domain.hull_dimension(len(s.x))
-    size = 1 + (s.q if s.kind == WALK else min(s.q, n - k) + k)
+    size = 1 + (min(s.q, n - k) + k if s.kind == HAAR else s.q)
     return with_room(s._replace(values=np.full((count, size), nan)))
 
 
-def _moved(s: AutoState) -> AutoState:
-    """x = argmin <s, x> + sqrt(Gamma) / (2R) |x - x_0|^2_D, a projection in the metric."""
+def _smoothing(s: AutoState) -> float:
+    """mu: a part of the scale that shrinks with the steps, but differences must not drown in rounding."""
+    size, slope = abs(s.value), s.g_norm * (s.unit or 1.0)
+    resolved = _RESOLVED * s.eps * len(s.x) * size / (step_length(s.eps) * slope) if slope > 0.0 else 0.0
+    resolved = min(resolved, s.R) if isfinite(resolved) else 0.0
+    return max(0.5 * s.R / sqrt(s.t + 1.0), resolved, 1e-9 * float(np.abs(s.x).max()), 1e-30)
+
+
+def _moved(s: AutoState, g: Array) -> AutoState:
+    """x = argmin <g, x> + sqrt(Gamma) / (2R) |x - x_t|^2_D, a projection in the metric.
+
+    With dual averaging g is the sum of all gradients, and x_0 takes the place of x_t.
+    """
     Gamma = float((s.G / s.metric).sum())
     if Gamma == 0.0:
         return s
     eta = s.R / sqrt(Gamma)
-    target = s.run.x0 - eta * s.s / s.metric
+    dual = s.run.method.settings.get("dual")
+    target = s.run.x0 - eta * s.s / s.metric if dual else s.x - eta * g / s.metric
     even = (s.metric == s.metric[0]).all()
     x = s.run.domain.project(target) if even else s.run.domain.project(target, s.metric)
     away = x - s.run.x0

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from poem_cma._types import Array
-from poem_cma.auto.choose import WALK
-from poem_cma.auto.estimators import Haar, Staircase, draw_haar, draw_staircase
-from poem_cma.auto.state import AutoState, empty, has, in_unit
+from poem_cma.auto.estimators import Haar, Staircase, draw_haar, draw_staircase, step_length
+from poem_cma.auto.replay import remembered
+from poem_cma.auto.state import REPLAY, WALK, AutoState, empty, has, in_unit
 from poem_cma.domains import Box
 from poem_cma.randomness import Stream, Streams
 
@@ -30,21 +30,23 @@ class Walks:
             self._held, self._of = {}, (s.t, s.samples, s.kind)
         number = s.samples + j
         if number not in self._held:
-            self._held[number] = _draw(s, self._streams.at(Stream.DIRECTIONS, number))
+            self._held[number] = _draw(s, j, self._streams.at(Stream.DIRECTIONS, number))
         return self._held[number]
 
 
-def _draw(s: AutoState, rng: np.random.Generator) -> Haar | Staircase:
+def _draw(s: AutoState, j: int, rng: np.random.Generator) -> Haar | Staircase:
     domain = s.run.domain
-    if s.kind == WALK:
+    n, step = domain.hull_dimension(len(s.x)), step_length(s.eps)
+    if s.kind == REPLAY and (known := remembered(s, j)) is not None:
+        return draw_haar(rng, s.centre, s.mu, s.metric, domain.tangent, n, 1, known[None], step)
+    if s.kind in (WALK, REPLAY):
         tangent = domain.tangent if isinstance(domain, Box) else _unchanged
         rate = (s.active[s.order] + 1.0) / (s.tested[s.order] + 1.0)
         dense = s.active_trials > 3 and float(rate.mean()) > 0.8
         whole = not has(s.run, "bisection")
-        return draw_staircase(rng, s.centre, s.mu, s.metric, tangent, s.order, s.q, dense, whole)
+        return draw_staircase(rng, s.centre, s.mu, s.metric, tangent, s.order, s.q, dense, whole, step)
     subspace = s.subspace if s.use_subspace else s.subspace[:0]
-    n = domain.hull_dimension(len(s.x))
-    return draw_haar(rng, s.centre, s.mu, s.metric, domain.tangent, n, s.q, subspace)
+    return draw_haar(rng, s.centre, s.mu, s.metric, domain.tangent, n, s.q, subspace, step)
 
 
 def _unchanged(V: Array) -> Array:
@@ -53,10 +55,11 @@ def _unchanged(V: Array) -> Array:
 
 def estimate(s: AutoState, walks: Walks, j: int) -> tuple[AutoState, Array | None, Array]:
     """The gradient of the step's j-th xi, in units of the state's `unit`, and the slopes it was made of."""
-    estimator, v = walks(s, j), s.values[j]
+    estimator = walks(s, j)
+    v = s.values[j, : estimator.size]
     if not estimator.usable(v):
         return s, None, v
-    change, steps = estimator.differences(v)
+    change, steps = estimator.differences(v, s.eps)
     peak = float(np.nanmax(np.abs(change), initial=0.0))
     if peak == 0.0:
         return s, empty(len(s.x)), np.zeros_like(change)

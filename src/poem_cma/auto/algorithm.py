@@ -1,13 +1,13 @@
-"""`auto`: dual averaging from x_0, at a scale and in a metric that it learns.
+"""`auto`: descent from x_0, at a scale and in a metric that it learns.
 
-    x_{t+1} = argmin over X of  <s_t, x> + sqrt(Gamma_t) / (2R) |x - x_0|^2_D
+    x_{t+1} = argmin over X of  <g_t, x> + sqrt(Gamma_t) / (2R) |x - x_t|^2_D
 
-with s the sum of the gradients, D a diagonal metric, Gamma the sum of their squares in it, and R the scale. The
-gradients come from the estimators; a step may take several stages on one xi. Five kinds of stage:
+with g the gradient, D a diagonal metric, Gamma the sum of the squared gradients in it, and R the scale. The gradients
+come from the estimators; a step may take several stages on one xi. Five kinds of stage:
 
 START   a few estimates at x_0, with a tiny step;
-RAY     values along the ray -s, further and further out, give the first scale;
-STEP    one estimate around x, then a new x;
+RAY     values along the ray they point to, further and further out, give the first scale;
+STEP    one estimate around x, then a new x; the last quarter of them asks old samples again;
 CHECK   where no scale was found: is the average better than x_0? If not, POEM takes over, whose scale can grow;
 PICK    at the end, the averages, the last iterate and x_0 are compared on common samples.
 """
@@ -20,19 +20,22 @@ from typing import Any
 import numpy as np
 
 from poem_cma._types import Array
-from poem_cma.auto.compare import CANDIDATES, after_check, after_pick, checks, picks
-from poem_cma.auto.start import after_ray, after_start, on_ray
-from poem_cma.auto.state import CHECK, DECAYS, DONE, PICK, RAY, START, STEP, AutoState, empty
+from poem_cma.auto.compare import CANDIDATES, after_check, after_pick, candidates, checks, finished, picks
+from poem_cma.auto.replay import sample_number
+from poem_cma.auto.start import after_ray, after_start, first_estimates, on_ray
+from poem_cma.auto.state import CHECK, DECAYS, HAAR, PICK, RAY, START, STEP, WALK, AutoState, empty
 from poem_cma.auto.steps import after_step, with_room
 from poem_cma.auto.walks import Walks
 from poem_cma.core import Method, Run, Values
 from poem_cma.domains import Box
 from poem_cma.randomness import Streams
 
-__all__ = ["DUAL_AVERAGING", "DualAveraging"]
+__all__ = ["AUTO", "Auto"]
+
+_FLOAT32, _FLOAT64 = float(np.finfo(np.float32).eps), float(np.finfo(float).eps)
 
 
-class DualAveraging:
+class Auto:
     """The algorithm, without any state of its own."""
 
     def randoms(self, method: Method, run: Run, seed: int) -> Walks:
@@ -45,16 +48,19 @@ class DualAveraging:
         tiny = 1e-6 * max(1.0, float(np.abs(x0).max()))
         if isfinite(run.domain.diameter):
             tiny = min(tiny, 1e-3 * run.domain.diameter)
-        probes = int(min(max(run.budget // 500, 1), 8))
-        q = int(min(max(run.budget / (20 * probes) - 1, 1), 32, run.domain.hull_dimension(d)))
+        order = free_axes(run)
+        kind, q, probes = first_estimates(run, len(order))
         s = AutoState(
             run=run, stage=START, t=0, x=x0, centre=x0, r=0.0, mu=tiny, s=empty(d), G=empty(d), unit=0.0, R=tiny,
-            radial=0.0, weight=0.0, path_weight=0.0, rescale_at=0.0, averages=np.tile(x0, (len(DECAYS), 1)),
-            metric=np.ones(d), squares=empty(d), tested=empty(d), active=empty(d), order=free_axes(run),
-            kind="haar", choice="haar", q=q, trial=False, trial_calls=0, step_calls=0, active_trials=0,
-            costs=empty(0), gradients=empty(0, d), subspace=empty(0, d), shares=empty(0), use_subspace=False,
-            values=np.full((probes, 1 + q), nan), radii=empty(0), ray_values=empty(0), settled=True, picked=1,
-            eta=0.0, g_norm=0.0, value=nan, value_spread=0.0, asked=0, samples=0, nfev=0,
+            radial=0.0, radial_squares=0.0, weight=0.0, path_weight=0.0, last_weight=0.0, rescale_at=0.0, grown=0,
+            averages=np.tile(x0, (len(DECAYS), 1)), metric=np.ones(d), by_units=False, squares=empty(d),
+            tested=empty(d), active=empty(d), order=order, kind=kind, choice=HAAR, q=q, trial=kind == WALK,
+            trial_calls=0, step_calls=0, active_trials=0, costs=empty(0), gradients=empty(0, d), subspace=empty(0, d),
+            shares=empty(0), use_subspace=False, turn=empty(d), turns=0, overlap=0.0, memory=empty(0, d),
+            numbers=np.zeros(0, dtype=int), kept=0, replayed=0, ridges=True, along=0.0, beside=0.0, before=x0,
+            eps=_FLOAT32, values=np.full((probes, 1 + q), nan), rays=empty(0, d), radii=empty(0),
+            ray_values=empty(0, 0), settled=True, picked=0, eta=0.0, g_norm=0.0, value=nan, value_spread=0.0, asked=0,
+            samples=0, nfev=0,
         )  # fmt: skip
         return with_room(s)
 
@@ -65,10 +71,10 @@ class DualAveraging:
     def _asked(self, s: AutoState, walks: Walks) -> list[tuple[int, list[int]]]:
         """Which xi is asked at which places."""
         if s.stage in (START, STEP):
-            needs = [(j, walks(s, j).needed(v)) for j, v in enumerate(s.values)]
+            needs = [(j, _needed(walks(s, j), v, s.eps)) for j, v in enumerate(s.values)]
             return [(j, places) for j, places in needs if places]
         if s.stage == RAY:
-            return [(j, list(range(len(s.radii)))) for j in range(len(s.values))]
+            return [(j, list(range(len(_ray_points(s))))) for j in range(len(s.values))]
         if s.stage == CHECK:
             return [(j, [0, 1]) for j in range(checks(s.run))]
         if s.stage == PICK:
@@ -79,20 +85,21 @@ class DualAveraging:
         """The points of probe i of the stage, and the numbers of their xi's."""
         j, places = self._asked(s, walks)[i]
         if s.stage == RAY:
-            points = np.array([on_ray(s, r) for r in s.radii])
+            points = np.array([on_ray(s, i, r) for i, r in _ray_points(s)])
         elif s.stage == CHECK:
             points = np.stack((s.run.x0, s.average))
         elif s.stage == PICK:
-            points = np.concatenate((s.averages, s.x[None], s.run.x0[None]))
+            points = candidates(s)
         else:
             points = walks(s, j).points(places)
-        return points, [s.samples + j] * len(points)
+        number = sample_number(s, j) if s.stage == STEP else s.samples + j
+        return points, [number] * len(places)
 
     def advance(self, method: Method, s: AutoState, values: Values, walks: Walks, nfev: int) -> Any:
         """The next state, from the values of the stage."""
         asked = self._asked(s, walks)
         calls = nfev - s.nfev
-        s = s._replace(asked=s.asked + len(asked), nfev=nfev)
+        s = s._replace(asked=s.asked + len(asked), nfev=nfev, eps=_rounding(s.eps, values))
         if s.stage == RAY:
             after = after_ray(s, values)
             return self._fit(after, walks) if isinstance(after, AutoState) else after
@@ -112,7 +119,8 @@ class DualAveraging:
         """End the run in time: a stage that does not fit in the budget gives way to the last one."""
         last = picks(s.run) * CANDIDATES
         if s.stage in (START, RAY, STEP, CHECK) and s.nfev + sum(self.stage(None, s, walks)) > s.run.budget - last:  # type: ignore[arg-type]
-            s = s._replace(stage=PICK if last else DONE, samples=s.samples + len(s.values))
+            s = s._replace(samples=s.samples + len(s.values))
+            return s._replace(stage=PICK) if last else finished(s)
         return s
 
     def base(self, method: Method) -> None:
@@ -124,10 +132,28 @@ class DualAveraging:
 
     def output(self, s: AutoState) -> Array:
         """The point to use."""
-        if s.picked < len(DECAYS):
-            x: Array = s.averages[s.picked]
-            return x
-        return s.x if s.picked == len(DECAYS) else s.run.x0
+        x: Array = s.averages[s.picked] if s.picked < len(DECAYS) else candidates(s)[s.picked]
+        return x
+
+
+def _needed(estimator: Any, v: Array, eps: float) -> list[int]:
+    places: list[int] = estimator.needed(v[: estimator.size], eps)
+    return places
+
+
+def _ray_points(s: AutoState) -> list[tuple[int, float]]:
+    """Which ray, and how far; points at x_0 itself belong to no ray."""
+    at_x0 = [(0, 0.0)] * int((s.radii == 0.0).sum())
+    return at_x0 + [(i, float(r)) for i in range(len(s.rays)) for r in s.radii if r > 0.0]
+
+
+def _rounding(eps: float, values: Values) -> float:
+    """To which precision F is rounded: that of float32, if all values are such numbers."""
+    if eps == _FLOAT64:
+        return eps
+    with np.errstate(over="ignore"):
+        single = all(float(np.float32(f)) == f for F in values for f in F if isfinite(f))
+    return eps if single else _FLOAT64
 
 
 def free_axes(run: Run) -> Any:
@@ -138,4 +164,4 @@ def free_axes(run: Run) -> Any:
     return np.arange(d)
 
 
-DUAL_AVERAGING = DualAveraging()
+AUTO = Auto()

@@ -1,0 +1,73 @@
+"""Old samples, asked again.
+
+A sample of a linear model, whatever its loss, is a function of one direction alone. Once a full walk has found that
+direction, the sample's gradient at any other point costs three calls instead of d + 1: the base, a step along the
+direction, and a step beside it, which shows whether there is more to the sample than was known. The estimate is
+unbiased in any case; where the step beside makes a difference, samples are of another kind, and are not asked again.
+
+The last quarter of a run goes over the samples it has seen, many times where a walk is dear: what limits a run is then
+how many samples it has seen, no longer how often it could look at each.
+"""
+
+from __future__ import annotations
+
+from math import isfinite, sqrt
+
+import numpy as np
+
+from poem_cma._types import Array
+from poem_cma.auto.state import REPLAY, WALK, AutoState, empty, has
+
+__all__ = ["remember", "remembered", "replaying", "sample_number"]
+
+_SHARE = 0.25  # of the budget
+_LEAST_AXES = 9  # with fewer, a walk is as cheap
+_LEAST_SAMPLES = 8
+_MOST_NUMBERS = 4_000_000  # of gradients that are kept
+_BESIDE = 1e-3  # the most energy beside its direction that a sample may have
+
+
+def replaying(s: AutoState) -> bool:
+    """Whether the next step asks an old sample."""
+    return (
+        has(s.run, "replay")
+        and s.ridges
+        and s.kept >= _LEAST_SAMPLES
+        and len(s.order) >= _LEAST_AXES
+        and isfinite(s.run.budget)
+        and s.nfev >= (1.0 - _SHARE) * s.run.budget
+    )
+
+
+def _entry(s: AutoState, j: int) -> int:
+    return (s.replayed + j) % s.kept
+
+
+def sample_number(s: AutoState, j: int) -> int:
+    """The number of the step's j-th xi."""
+    return int(s.numbers[_entry(s, j)]) if s.kind == REPLAY else s.samples + j
+
+
+def remembered(s: AutoState, j: int) -> Array | None:
+    """The direction of the step's j-th xi in the present metric, of length 1; none if it was flat."""
+    v = s.memory[_entry(s, j)] / np.sqrt(s.metric)
+    length = sqrt(v @ v)
+    return v / length if length > 0.0 else None
+
+
+def remember(s: AutoState, j: int, g: Array, slopes: Array) -> AutoState:
+    """Keep what a full walk has found; or see whether a replay was right to rely on it."""
+    if s.kind == REPLAY:
+        if len(slopes) > 2:
+            return s  # a walk: the sample had been flat
+        beside = s.beside + (len(s.order) - 1) * float(slopes[0]) ** 2
+        along = s.along + float(slopes[1]) ** 2
+        return s._replace(beside=beside, along=along, ridges=beside <= _BESIDE * (beside + along))
+    if s.kind != WALK or s.q < len(s.order) or (s.kept + 1) * len(s.x) > _MOST_NUMBERS or not has(s.run, "replay"):
+        return s
+    memory, numbers = s.memory, s.numbers
+    if s.kept == len(memory):
+        room = max(64, s.kept)
+        memory, numbers = np.concatenate((memory, empty(room, len(s.x)))), np.append(numbers, np.zeros(room, dtype=int))
+    memory[s.kept], numbers[s.kept] = g, s.samples + j  # beyond what earlier states see
+    return s._replace(memory=memory, numbers=numbers, kept=s.kept + 1)
