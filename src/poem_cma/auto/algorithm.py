@@ -14,6 +14,7 @@ PICK    at the end, the averages, the last iterate and x_0 are compared on commo
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import inf, isfinite, nan
 from typing import Any
 
@@ -69,7 +70,12 @@ class Auto:
         return [len(places) for _, places in self._asked(s, walks)]
 
     def _asked(self, s: AutoState, walks: Walks) -> list[tuple[int, list[int]]]:
-        """Which xi is asked at which places."""
+        """Which xi is asked at which places; worked out once for each state."""
+        if walks.asked_by is not s:
+            walks.asked, walks.asked_by = self._places(s, walks), s
+        return walks.asked
+
+    def _places(self, s: AutoState, walks: Walks) -> list[tuple[int, list[int]]]:
         if s.stage in (START, STEP):
             needs = [(j, _needed(walks(s, j), v, s.eps)) for j, v in enumerate(s.values)]
             return [(j, places) for j, places in needs if places]
@@ -81,15 +87,16 @@ class Auto:
             return [(j, list(range(CANDIDATES))) for j in range(picks(s.run))]
         return []
 
-    def points(self, method: Method, s: AutoState, i: int, walks: Walks) -> tuple[Array, list[int]]:
+    def points(self, method: Method, s: AutoState, i: int, walks: Walks) -> tuple[Iterable[Array], list[int]]:
         """The points of probe i of the stage, and the numbers of their xi's."""
         j, places = self._asked(s, walks)[i]
+        points: Iterable[Array]
         if s.stage == RAY:
-            points = np.array([on_ray(s, i, r) for i, r in _ray_points(s)])
+            points = (np.array(on_ray(s, i, r)) for i, r in _ray_points(s))
         elif s.stage == CHECK:
-            points = np.stack((s.run.x0, s.average))
+            points = (x.copy() for x in (s.run.x0, s.average))
         elif s.stage == PICK:
-            points = candidates(s)
+            points = (x.copy() for x in candidates(s))
         else:
             points = walks(s, j).points(places)
         number = sample_number(s, j) if s.stage == STEP else s.samples + j
@@ -132,7 +139,7 @@ class Auto:
 
     def output(self, s: AutoState) -> Array:
         """The point to use."""
-        x: Array = s.averages[s.picked] if s.picked < len(DECAYS) else candidates(s)[s.picked]
+        x: Array = candidates(s)[s.picked]
         return x
 
 

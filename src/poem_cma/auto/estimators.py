@@ -8,19 +8,22 @@ has kinks. Values are NaN where they are not asked, and infinite where the call 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from math import isfinite, isnan, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from poem_cma._types import Array, IntArray
+from poem_cma.arithmetic import length
 
 __all__ = ["Haar", "Staircase", "draw_haar", "draw_staircase", "step_length"]
 
 Tangent = Callable[[Array], Array]
 Flags = NDArray[np.bool_]
 
+_MANY_DIMENSIONS = 2000  # in which random directions are taken for orthogonal
 _ROUNDING = 32.0  # values closer than so many units in the last place are equal
 
 
@@ -37,7 +40,8 @@ def _close(a: Array, b: Array | float, size: float, eps: float) -> Flags:
 def _base(rng: np.random.Generator, x: Array, mu: float, metric: Array, tangent: Tangent) -> Array:
     """Uniform in the ellipsoid of radius mu around x: of d + 2 coordinates on a sphere, d are uniform in the ball."""
     w = rng.standard_normal(len(x) + 2)
-    base: Array = x + tangent((mu / np.sqrt(w @ w)) * w[:-2] / np.sqrt(metric))
+    base = tangent(w[:-2] * (mu / length(w) / stretch_of(metric)))
+    base += x
     return base
 
 
@@ -135,7 +139,7 @@ class Haar:
     base: Array
     complement: Array  # (m, d) random directions
     subspace: Array  # (k, d)
-    stretch: Array  # of the metric: directions are divided by it, gradients multiplied
+    stretch: Array | float  # of the metric: directions are divided by it, gradients multiplied
     h: float
     dimension: int  # of the space that is searched
 
@@ -143,19 +147,27 @@ class Haar:
     def size(self) -> int:
         return 1 + len(self.complement) + len(self.subspace)
 
-    def points(self, places: list[int]) -> Array:
-        V = np.concatenate((np.zeros((1, len(self.base))), self.complement, self.subspace))
-        P: Array = self.base + self.h * V[places] / self.stretch
-        return P
+    def points(self, places: list[int]) -> Iterator[Array]:
+        m = len(self.complement)
+        for place in places:
+            if place == 0:
+                yield self.base.copy()
+            else:
+                v = self.complement[place - 1] if place <= m else self.subspace[place - 1 - m]
+                point = (self.h / self.stretch) * v
+                point += self.base
+                yield point
 
     def needed(self, v: Array, eps: float) -> list[int]:
-        first = min(5 if len(self.subspace) else 3, self.size)
-        if np.isnan(v[0]):
+        first = min(5 if len(self.subspace) else 3, len(v))
+        F = v.tolist()
+        if isnan(F[0]):
             return list(range(first))
-        if np.isnan(v[-1]) and np.isfinite(v[0]):
-            seen = v[1:first][np.isfinite(v[1:first])]
-            if not len(seen) or not _close(seen, v[0], abs(float(v[0])), eps).all():
-                return list(range(first, self.size))
+        if isnan(F[-1]) and isfinite(F[0]):
+            near = _ROUNDING * eps * abs(F[0])
+            seen = [f for f in F[1:first] if isfinite(f)]
+            if not seen or any(abs(f - F[0]) > near for f in seen):
+                return list(range(first, len(v)))
         return []
 
     def differences(self, v: Array, eps: float) -> tuple[Array, Array]:
@@ -197,4 +209,26 @@ def draw_haar(
         Z = Z - (Z @ subspace.T) @ subspace
     if len(subspace):  # turned at random, so that none of its directions is blind to a kind of samples
         subspace = np.linalg.qr(rng.standard_normal((len(subspace), len(subspace))))[0] @ subspace
-    return Haar(base, np.linalg.qr(Z.T)[0].T, subspace, np.sqrt(metric), step * mu, n)
+    return Haar(base, _orthonormal(Z), subspace, stretch_of(metric), step * mu, n)
+
+
+def stretch_of(metric: Array) -> Array | float:
+    """The root of the metric; a number where it is even."""
+    return sqrt(metric[0]) if (metric == metric[0]).all() else np.sqrt(metric)
+
+
+def _orthonormal(Z: Array) -> Array:
+    """An orthonormal basis of the rows of Z, which are random.
+
+    Where there are many more dimensions than rows, K = Z Z' is well conditioned, and its Cholesky factor does what a QR
+    decomposition does, sooner. In thousands of dimensions random directions are orthogonal but for a few percent, which
+    biases nothing: they are left as they are.
+    """
+    q, d = Z.shape
+    if d > _MANY_DIMENSIONS:
+        Z /= length(Z).astype(Z.dtype)
+        return Z
+    if 4 * q > d:
+        return np.linalg.qr(Z.T)[0].T
+    basis: Array = np.linalg.inv(np.linalg.cholesky(Z @ Z.T)) @ Z
+    return basis

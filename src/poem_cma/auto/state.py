@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -124,6 +124,18 @@ class AutoState(NamedTuple):
         return average
 
 
+def _replaced(state: AutoState, /, **changes: Any) -> AutoState:
+    """As NamedTuple's own does, which looks at every field."""
+    fields = list(state)
+    for name, value in changes.items():
+        fields[_PLACE[name]] = value
+    return AutoState._make(fields)
+
+
+_PLACE = {name: i for i, name in enumerate(AutoState._fields)}
+AutoState._replace = _replaced  # type: ignore[method-assign, assignment]
+
+
 def has(run: Run, part: str) -> bool:
     """Whether a part of the method is switched on."""
     return bool(run.method.settings.get(part, True))
@@ -131,7 +143,9 @@ def has(run: Run, part: str) -> bool:
 
 def in_unit(s: AutoState, unit: float) -> AutoState:
     """The same state with slopes in another unit, which must be a power of two: exact."""
-    if unit == s.unit or s.unit == 0.0:
+    if unit == s.unit:
+        return s
+    if s.unit == 0.0:
         return s._replace(unit=unit)
     c = s.unit / unit
     return s._replace(
