@@ -126,7 +126,7 @@ def scaled(domain: ConvexSet, scale: ArrayLike) -> ConvexSet:
 def searched(domain: ConvexSet, scale: float | Array | None, x0: Array) -> ConvexSet:
     """The set that the search happens in: of x / scale, with vectors of x0's precision."""
     inner = domain if scale is None else scaled(domain, scale)
-    return inner if x0.dtype == np.float64 else _Precise(inner, x0.dtype)
+    return inner if x0.dtype == np.float64 or isinstance(inner, Box | Whole) else _Precise(inner, x0.dtype)
 
 
 @final

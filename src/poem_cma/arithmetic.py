@@ -48,14 +48,14 @@ def distance(a: Array, b: Array) -> Any:
 
 
 def plus(y: Array, c: Any, x: Array) -> Array:
-    """y + c x, a fresh vector; long ones a part at a time, which is read from memory once."""
+    """y + c x, a fresh vector, c a number or a vector; long ones a part at a time, which is read from memory once."""
     if y.ndim > 1 or y.size <= LONG:
         z: Array = c * x
         z += y
         return z
     z = np.empty_like(y)
     for i in range(0, y.size, LONG):
-        part = np.multiply(x[i : i + LONG], c, z[i : i + LONG])
+        part = np.multiply(x[i : i + LONG], c[i : i + LONG] if isinstance(c, np.ndarray) else c, z[i : i + LONG])
         part += y[i : i + LONG]
     return z
 

@@ -24,7 +24,7 @@ from poem_cma._types import Array
 from poem_cma.auto.compare import CANDIDATES, after_check, after_pick, candidates, checks, finished, picks
 from poem_cma.auto.replay import sample_number
 from poem_cma.auto.start import after_ray, after_start, first_estimates, on_ray
-from poem_cma.auto.state import CHECK, DECAYS, HAAR, PICK, RAY, START, STEP, WALK, AutoState, empty
+from poem_cma.auto.state import CHECK, DECAYS, HAAR, PICK, RAY, START, STEP, WALK, AutoState, empty, even
 from poem_cma.auto.steps import after_step, with_room
 from poem_cma.auto.walks import Walks
 from poem_cma.core import Method, Run, Values
@@ -51,17 +51,17 @@ class Auto:
             tiny = min(tiny, 1e-3 * run.domain.diameter)
         order = free_axes(run)
         kind, q, probes = first_estimates(run, len(order))
+        zero = even(0.0, x0)
         s = AutoState(
-            run=run, stage=START, t=0, x=x0, centre=x0, r=0.0, mu=tiny, s=empty(d), G=empty(d), unit=0.0, R=tiny,
+            run=run, stage=START, t=0, x=x0, centre=x0, r=0.0, mu=tiny, s=zero, G=zero, unit=0.0, R=tiny,
             radial=0.0, radial_squares=0.0, weight=0.0, path_weight=0.0, last_weight=0.0, rescale_at=0.0, grown=0,
-            averages=np.tile(x0, (len(DECAYS), 1)), metric=np.ones(d), by_units=False, squares=empty(d),
-            tested=empty(d), active=empty(d), order=order, kind=kind, choice=HAAR, q=q, trial=kind == WALK,
-            trial_calls=0, step_calls=0, active_trials=0, costs=empty(0), gradients=empty(0, d), subspace=empty(0, d),
-            shares=empty(0), use_subspace=False, turn=empty(d), turns=0, overlap=0.0, memory=empty(0, d),
-            numbers=np.zeros(0, dtype=int), kept=0, replayed=0, ridges=True, along=0.0, beside=0.0, before=x0,
-            eps=_FLOAT32, values=np.full((probes, 1 + q), nan), rays=empty(0, d), radii=empty(0),
-            ray_values=empty(0, 0), settled=True, picked=0, eta=0.0, g_norm=0.0, value=nan, value_spread=0.0, asked=0,
-            samples=0, nfev=0,
+            averages=np.tile(x0, (len(DECAYS), 1)), metric=even(1.0, x0), by_units=False, squares=zero, tested=zero,
+            active=zero, order=order, kind=kind, choice=HAAR, q=q, trial=kind == WALK, trial_calls=0, step_calls=0,
+            active_trials=0, costs=empty(0), gradients=empty(0, d), subspace=empty(0, d), shares=empty(0),
+            use_subspace=False, turn=zero, turns=0, overlap=0.0, memory=empty(0, d), numbers=np.zeros(0, dtype=int),
+            kept=0, replayed=0, ridges=True, along=0.0, beside=0.0, before=x0, eps=_FLOAT32,
+            values=np.full((probes, 1 + q), nan), rays=empty(0, d), radii=empty(0), ray_values=empty(0, 0),
+            settled=True, picked=0, eta=0.0, g_norm=0.0, value=nan, value_spread=0.0, asked=0, samples=0, nfev=0,
         )  # fmt: skip
         return with_room(s)
 

@@ -39,7 +39,7 @@ def _close(a: Array, b: Array | float, size: float, eps: float) -> Flags:
 
 def _base(rng: np.random.Generator, x: Array, mu: float, metric: Array, tangent: Tangent) -> Array:
     """Uniform in the ellipsoid of radius mu around x: of d + 2 coordinates on a sphere, d are uniform in the ball."""
-    w = rng.standard_normal(len(x) + 2)
+    w = rng.standard_normal(len(x) + 2, x.dtype)
     base = tangent(w[:-2] * (mu / length(w) / stretch_of(metric)))
     base += x
     return base
@@ -64,11 +64,11 @@ class Staircase:
     def size(self) -> int:
         return len(self.axes) + 1
 
-    def points(self, places: list[int]) -> Array:
-        P = np.repeat(self.base[None], len(places), axis=0)
-        taken = np.arange(len(self.axes)) < np.array(places)[:, None]
-        P[:, self.axes] += np.where(taken, self.steps, 0.0)
-        return P
+    def points(self, places: list[int]) -> Iterator[Array]:
+        for place in places:
+            point = self.base.copy()
+            point[self.axes[:place]] += self.steps[:place]
+            yield point
 
     def needed(self, v: Array, eps: float) -> list[int]:
         if np.isnan(v[0]):
@@ -99,7 +99,7 @@ class Staircase:
         return change, self.steps
 
     def gradient(self, slopes: Array, d: int) -> Array:
-        g = np.zeros(d)
+        g = np.zeros(d, self.base.dtype)
         g[self.axes] = slopes * (d / len(self.axes))
         return g
 
@@ -124,8 +124,8 @@ def draw_staircase(
     axes = order if q >= len(order) else order[np.sort(rng.permutation(len(order))[:q])]
     signs = 2.0 * rng.integers(0, 2, len(axes)) - 1.0
     steps = signs * rng.uniform(0.5, 1.5, len(axes)) * (step * mu / np.sqrt(len(axes))) / np.sqrt(metric[axes])
-    steps = (base[axes] + steps) - base[axes]  # the step as floating point holds it
-    steps[steps == 0.0] = np.finfo(float).tiny
+    steps = (base[axes] + steps.astype(base.dtype)) - base[axes]  # the step as floating point holds it
+    steps[steps == 0.0] = np.finfo(steps.dtype).tiny
     return Staircase(base, axes, steps, dense, whole)
 
 
@@ -180,11 +180,12 @@ class Haar:
     def gradient(self, slopes: Array, d: int) -> Array:
         m, k = len(self.complement), len(self.subspace)
         kept = np.isfinite(slopes[:m])  # the mean over the others is as unbiased
-        g = ((self.dimension - k) / kept.sum() * slopes[:m][kept]) @ self.complement[kept]
+        V = self.complement if kept.all() else self.complement[kept]
+        g: Array = ((self.dimension - k) / kept.sum() * slopes[:m][kept]).astype(V.dtype) @ V
         if k:
-            g = g + slopes[m:] @ self.subspace
-        stretched: Array = g * self.stretch
-        return stretched
+            g += slopes[m:].astype(V.dtype) @ self.subspace
+        g *= self.stretch
+        return g
 
     def usable(self, v: Array) -> bool:
         m = len(self.complement)
@@ -204,7 +205,7 @@ def draw_haar(
 ) -> Haar:
     """q orthonormal directions beside the subspace, within the domain's directions (of dimension n)."""
     base = _base(rng, x, mu, metric, tangent)
-    Z = tangent(rng.standard_normal((min(q, n - len(subspace)), len(x))))
+    Z = tangent(rng.standard_normal((min(q, n - len(subspace)), len(x)), x.dtype))
     if len(subspace):
         Z = Z - (Z @ subspace.T) @ subspace
     if len(subspace):  # turned at random, so that none of its directions is blind to a kind of samples
@@ -214,7 +215,7 @@ def draw_haar(
 
 def stretch_of(metric: Array) -> Array | float:
     """The root of the metric; a number where it is even."""
-    return sqrt(metric[0]) if (metric == metric[0]).all() else np.sqrt(metric)
+    return sqrt(metric[0]) if metric.strides == (0,) or (metric == metric[0]).all() else np.sqrt(metric)
 
 
 def _orthonormal(Z: Array) -> Array:

@@ -12,7 +12,7 @@ from poem_cma.auto.choose import on_axes
 from poem_cma.auto.compare import hand_over
 from poem_cma.auto.scale import choose_radius, in_units, measurable
 from poem_cma.auto.state import HAAR, RAY, START, WALK, AutoState, empty, has, size
-from poem_cma.auto.steps import next_step, noted, smoothed, weight
+from poem_cma.auto.steps import next_step, noted, smoothed, weight, with_room
 from poem_cma.auto.walks import Walks, estimate
 from poem_cma.core import Run, Values
 
@@ -75,7 +75,7 @@ def start_again(s: AutoState) -> AutoState:
     s = s._replace(samples=s.samples + n, values=np.full((n, 1 + s.q), nan), step_calls=0)
     if s.nfev > _GIVE_UP_START * s.run.budget:
         return next_step(s._replace(R=s.run.initial_distance, settled=False))
-    return s._replace(stage=START)
+    return with_room(s._replace(stage=START))  # mu may have grown
 
 
 def on_ray(s: AutoState, i: int, radius: float) -> Array:

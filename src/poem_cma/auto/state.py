@@ -11,8 +11,8 @@ from poem_cma._types import Array, IntArray
 from poem_cma.core import Run
 
 __all__ = [
-    "CHECK", "DECAYS", "DONE", "HAAR", "PICK", "RAY", "REPLAY", "START", "STEP", "WALK", "AutoState", "empty", "has",
-    "in_unit", "size",
+    "CHECK", "DECAYS", "DONE", "HAAR", "PICK", "RAY", "REPLAY", "START", "STEP", "WALK", "AutoState", "empty", "even",
+    "has", "in_unit", "size",
 ]  # fmt: skip
 
 START, RAY, STEP, CHECK, PICK, DONE = "start", "ray", "step", "check", "pick", "done"
@@ -148,9 +148,10 @@ def in_unit(s: AutoState, unit: float) -> AutoState:
     if s.unit == 0.0:
         return s._replace(unit=unit)
     c = s.unit / unit
+    squares = s.squares if s.tested.strides == (0,) else c * c * s.squares  # never tested: all are zero
     return s._replace(
         unit=unit, s=c * s.s, G=c * c * s.G, radial=c * s.radial, radial_squares=c * c * s.radial_squares,
-        squares=c * c * s.squares,
+        squares=squares,
         gradients=c * s.gradients, along=c * c * s.along, beside=c * c * s.beside,
     )  # fmt: skip
 
@@ -158,6 +159,11 @@ def in_unit(s: AutoState, unit: float) -> AutoState:
 def size(v: Array, metric: Array) -> float:
     """The length of a vector in the metric."""
     return sqrt(float((metric * v * v).sum()))
+
+
+def even(value: float, like: Array) -> Array:
+    """A vector of equal numbers, which takes no memory until it is changed."""
+    return np.broadcast_to(like.dtype.type(value), like.shape)
 
 
 def empty(*shape: int) -> Array:

@@ -10,7 +10,7 @@ import numpy as np
 from poem_cma._types import Array
 from poem_cma.auto.estimators import Haar, Staircase, draw_haar, draw_staircase, step_length
 from poem_cma.auto.replay import remembered
-from poem_cma.auto.state import REPLAY, WALK, AutoState, empty, has, in_unit
+from poem_cma.auto.state import REPLAY, WALK, AutoState, has, in_unit
 from poem_cma.domains import Box
 from poem_cma.randomness import Stream, Streams
 
@@ -65,7 +65,7 @@ def estimate(s: AutoState, walks: Walks, j: int) -> tuple[AutoState, Array | Non
     change, steps = estimator.differences(v, s.eps)
     peak = _largest(change)
     if peak == 0.0:
-        return s, empty(len(s.x)), np.zeros_like(change)
+        return s, np.zeros_like(s.x), np.zeros_like(change)
     exponent = frexp(peak)[1]
     slopes = np.ldexp(change, -exponent) / steps
     top = exponent + frexp(_largest(slopes))[1]
