@@ -59,11 +59,14 @@ tests: $(INSTALLED)  ## the tests
 	@echo "== tests"
 	@$(BIN)/pytest --quiet --numprocesses=2
 
-bench: $(INSTALLED)  ## the measurements on mushrooms, w8a and a9a
+bench: $(INSTALLED)  ## the measurements: results on mushrooms, w8a and a9a, then time and memory
 	@echo "== benchmarks"
 	@$(BIN)/python benchmarks/auto_numbers.py
 	@$(BIN)/python benchmarks/paper_numbers.py
 	@$(BIN)/python benchmarks/overhead.py
+	@$(BIN)/python benchmarks/replicas.py
+	@$(BIN)/python benchmarks/scale.py
+	@$(BIN)/python benchmarks/threads.py
 
 clean:  ## remove what make made
 	rm -rf $(VENV) results build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -105,19 +105,22 @@ class Auto:
     def advance(self, method: Method, s: AutoState, values: Values, walks: Walks, nfev: int) -> Any:
         """The next state, from the values of the stage."""
         asked = self._asked(s, walks)
-        calls = nfev - s.nfev
-        s = s._replace(asked=s.asked + len(asked), nfev=nfev, eps=_rounding(s.eps, values))
+        calls, eps = nfev - s.nfev, _rounding(s.eps, values)
+        if s.stage in (START, STEP):
+            return self._told(s._replace(
+                asked=s.asked + len(asked), nfev=nfev, eps=eps, values=_filled(s.values, asked, values),
+                step_calls=s.step_calls + calls,
+            ), walks)  # fmt: skip
+        s = s._replace(asked=s.asked + len(asked), nfev=nfev, eps=eps)
         if s.stage == RAY:
             after = after_ray(s, values)
             return self._fit(after, walks) if isinstance(after, AutoState) else after
         if s.stage == CHECK:
             return after_check(s, values)
-        if s.stage == PICK:
-            return after_pick(s, values)
-        v = s.values.copy()
-        for (j, places), F in zip(asked, values, strict=True):
-            v[j, places] = [f if isfinite(f) else inf for f in F]  # infinite: not to be had
-        s = s._replace(values=v, step_calls=s.step_calls + calls)
+        return after_pick(s, values)
+
+    def _told(self, s: AutoState, walks: Walks) -> AutoState:
+        """An estimate goes on while it needs more values; then comes the step."""
         if not self._asked(s, walks):
             s = after_start(s, walks) if s.stage == START else after_step(s, walks)
         return self._fit(s, walks)
@@ -146,6 +149,14 @@ class Auto:
 def _needed(estimator: Any, v: Array, eps: float) -> list[int]:
     places: list[int] = estimator.needed(v[: estimator.size], eps)
     return places
+
+
+def _filled(values: Array, asked: list[tuple[int, list[int]]], told: Values) -> Array:
+    """What is known of the step's samples, with what was told."""
+    v = values.copy()
+    for (j, places), F in zip(asked, told, strict=True):
+        v[j, places] = [f if isfinite(f) else inf for f in F]  # infinite: not to be had
+    return v
 
 
 def _ray_points(s: AutoState) -> list[tuple[int, float]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from math import isfinite, isnan, sqrt
+from math import isfinite, isinf, isnan, nan, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -170,26 +170,29 @@ class Haar:
                 return list(range(first, len(v)))
         return []
 
-    def differences(self, v: Array, eps: float) -> tuple[Array, Array]:
+    def differences(self, v: Array, eps: float) -> tuple[Array, float]:
         """F's change along each direction: zero where the sample was found flat, NaN where the call failed."""
-        flat = np.isnan(v[1:]) | _close(v[1:], v[0], abs(float(v[0])), eps)
-        change = np.where(flat, 0.0, v[1:] - v[0])
-        change[np.isinf(v[1:])] = np.nan
-        return change, np.full(self.size - 1, self.h)
+        F = v.tolist()
+        near = _ROUNDING * eps * abs(F[0])
+        change = [nan if isinf(f) else f - F[0] if abs(f - F[0]) > near else 0.0 for f in F[1:]]
+        return np.array(change), self.h
 
     def gradient(self, slopes: Array, d: int) -> Array:
         m, k = len(self.complement), len(self.subspace)
-        kept = np.isfinite(slopes[:m])  # the mean over the others is as unbiased
-        V = self.complement if kept.all() else self.complement[kept]
-        g: Array = ((self.dimension - k) / kept.sum() * slopes[:m][kept]).astype(V.dtype) @ V
+        c, V = slopes[:m], self.complement
+        if not np.isfinite(c).all():
+            kept = np.isfinite(c)  # the mean over the others is as unbiased
+            c, V = c[kept], V[kept]
+        g: Array = ((self.dimension - k) / len(c) * c).astype(V.dtype, copy=False) @ V
         if k:
-            g += slopes[m:].astype(V.dtype) @ self.subspace
-        g *= self.stretch
+            g += slopes[m:].astype(V.dtype, copy=False) @ self.subspace
+        if not (isinstance(self.stretch, float) and self.stretch == 1.0):
+            g *= self.stretch
         return g
 
     def usable(self, v: Array) -> bool:
-        m = len(self.complement)
-        return bool(np.isfinite(v[0]) and not np.isinf(v[1 : 1 + m]).all() and not np.isinf(v[1 + m :]).any())
+        m, F = len(self.complement), v.tolist()
+        return isfinite(F[0]) and not all(map(isinf, F[1 : 1 + m])) and not any(map(isinf, F[1 + m :]))
 
 
 def draw_haar(
@@ -231,5 +234,8 @@ def _orthonormal(Z: Array) -> Array:
         return Z
     if 4 * q > d:
         return np.linalg.qr(Z.T)[0].T
-    basis: Array = np.linalg.inv(np.linalg.cholesky(Z @ Z.T)) @ Z
+    from scipy.linalg.lapack import dpotrf, dtrtri  # numpy's ways to them take ten times as long on small matrices
+
+    L, _ = dpotrf(Z @ Z.T, lower=1)
+    basis: Array = dtrtri(L, lower=1)[0].astype(Z.dtype, copy=False) @ Z
     return basis

@@ -55,9 +55,9 @@ def after_step(s: AutoState, walks: Walks) -> AutoState:
         value_spread=spread,
     )  # fmt: skip
     s = _moved(s, weighted)
-    shares = 1.0 - (1.0 - w / s.path_weight) ** (np.array(DECAYS) + 1.0)
     averages = s.x - s.averages
-    averages *= shares[:, None]
+    for row, decay in zip(averages, DECAYS, strict=True):
+        row *= 1.0 - (1.0 - w / s.path_weight) ** (decay + 1.0)
     averages += s.averages
     s = s._replace(averages=averages)
     if s.weight >= s.rescale_at:
@@ -149,7 +149,7 @@ def with_room(s: AutoState) -> AutoState:
     """The centre of the probes: x, or the nearest point from which they stay in the domain."""
     domain = s.run.domain
     if not domain.inside:
-        return s._replace(centre=s.x)
+        return s if s.centre is s.x else s._replace(centre=s.x)
     reach = _REACH / np.sqrt(s.metric)
     mu = min(s.mu, 0.5 * domain.fits(reach))
     return s._replace(mu=mu, centre=domain.shrunk(mu * reach).nearest(s.x))
