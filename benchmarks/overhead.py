@@ -111,14 +111,14 @@ def count_calls() -> None:
     """Print which file's functions a step of POEM calls, and how often."""
     seen: collections.Counter[str] = collections.Counter()
 
-    def note(frame: Any, event: str, arg: Any) -> None:
+    def note(frame: Any, event: str, _: Any) -> None:
         if event == "call":
             seen[pathlib.Path(frame.f_code.co_filename).name] += 1
         elif event == "c_call":
             seen["compiled"] += 1
 
     opt = pc.Optimizer(np.zeros(D), method="poem", domain=pc.Ball(1.0), budget=10**6, seed=0)
-    oracle = Oracle(lambda x, i: float(x[i]), lambda rng: 3, Streams(0))
+    oracle = Oracle(lambda x, i: float(x[i]), lambda rng: int(rng.integers(D)), Streams(0))
     steps = 730  # ten blocks of directions
     for _ in range(73):
         opt.answer(oracle.evaluate)
