@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import poem_cma as pc
+from poem_cma import setup
 from poem_cma.oracle import Oracle
 from poem_cma.randomness import Streams
 
@@ -91,6 +92,28 @@ def test_poem_works_in_eight_vectors(dtype: Any, domain: Any) -> None:
         tracemalloc.stop()
     assert result.x.dtype == result.x_last.dtype == result.x_average.dtype == dtype
     assert peak < 8.0 * x0.nbytes + 400_000  # beside the vectors: a few parts of 2^16 numbers, records, the history
+
+
+@pytest.mark.parametrize("method", ["poem", "auto"])
+def test_a_run_that_cannot_fit_is_refused_before_it_begins(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(setup, "machine_memory", lambda: 2.0**20)
+    with pytest.raises(MemoryError, match=rf"{method} in 100000 dimensions needs about .* GiB.*float32"):
+        pc.minimize(plain, np.zeros(100_000), method=method)
+    monkeypatch.undo()
+    assert setup.machine_memory() > 2**20
+
+
+def test_auto_works_in_the_memory_that_is_stated() -> None:
+    x0 = np.zeros(100_000, np.float32)
+    pc.minimize(plain, x0[:50], budget=100, seed=0)
+    tracemalloc.start()
+    try:
+        result = pc.minimize(lambda x: float(np.abs(x[:100] - 3.0).sum()), x0, budget=700, seed=0)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert result.x.dtype == result.x_last.dtype == result.x_average.dtype == np.float32
+    assert peak < setup.working_memory(pc.methods.auto(), x0)
 
 
 def test_steps_leave_nothing_behind() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from math import inf, isfinite, nan
 from typing import Any
@@ -22,10 +23,13 @@ __all__ = [
     "check_budget",
     "check_memory",
     "check_scale",
+    "check_working_memory",
     "check_x0",
     "default_initial_distance",
     "inside_domain",
+    "machine_memory",
     "make_run",
+    "working_memory",
 ]
 
 
@@ -109,6 +113,7 @@ def make_run(method: Method, x0: Array, domain: Any, budget: float, batch: int, 
     """The constants of a run, or an error that says what is missing."""
     if method.fallback is not None and (not paired or budget < LEAST_SHARED):
         method = method.fallback
+    check_working_memory(method, x0)
     if domain.hull_dimension(len(x0)) == 0:
         raise ValueError("the domain is a single point: there is nothing to optimise")
     settings = method.settings
@@ -164,6 +169,30 @@ def _pairs(method: Method, d: int, budget: float) -> int:
     if spectrum.memory_needed(d, d) > spectrum.MEMORY_LIMIT:  # no d x d matrix fits: stay with a thin one
         most = min(most, spectrum.MEMORY_LIMIT // spectrum.memory_needed(d, 1))
     return max(1, int(most))
+
+
+def working_memory(method: Method, x0: Array) -> int:
+    """Bytes that a run takes: eight vectors; `auto` keeps some fifteen and up to 32 directions."""
+    return (8 if method.algorithm is None else 48) * x0.nbytes
+
+
+def machine_memory() -> float:
+    """Bytes of memory that this machine has; infinite where it does not tell."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return inf
+
+
+def check_working_memory(method: Method, x0: Array) -> None:
+    """Refuse a run that this machine cannot hold, before anything of it is made."""
+    needed, there = working_memory(method, x0), machine_memory()
+    if needed > there:
+        half = " Give x0 in float32 for half of it," if x0.dtype == np.float64 else " Use"
+        raise MemoryError(
+            f"{method.name} in {len(x0)} dimensions needs about {needed / 2**30:.1f} GiB, and this machine has "
+            f"{there / 2**30:.1f} GiB.{half} or a machine with more; POEM needs least"
+        )
 
 
 def check_memory(d: int, samples: int) -> None:
