@@ -62,8 +62,7 @@ class Streams:
             "state": {"counter": self._counter, "key": key.tolist()},
             "buffer": [0, 0, 0, 0],
         }
-        self._quick = SFC64(0)
-        self._quick_generator = Generator(self._quick)
+        self._quick: Generator | None = None  # made when it is needed
 
     def at(self, stream: Stream, number: int) -> Generator:
         """The generator at an address. It is one object that moves: use it before asking for the next."""
@@ -76,5 +75,8 @@ class Streams:
         """A generator for many numbers at an address, one and a half times as quick. It, too, is one that moves."""
         self.at(stream, number)
         words: Any = [*self._bits.random_raw(3).tolist(), 1]
-        self._quick.state = {"bit_generator": "SFC64", "state": {"state": words}, "has_uint32": 0, "uinteger": 0}
-        return self._quick_generator
+        if self._quick is None:
+            self._quick = Generator(SFC64(0))
+        state = {"bit_generator": "SFC64", "state": {"state": words}, "has_uint32": 0, "uinteger": 0}
+        self._quick.bit_generator.state = state
+        return self._quick

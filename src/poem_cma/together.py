@@ -180,7 +180,8 @@ def _split_history(history: History, n: int) -> list[tuple[list[tuple[float, ...
     columns = [_table(column, n) for column in zip(*rows, strict=True)]  # (rows, n) each
     tables: list[tuple[list[tuple[float, ...]], tuple[float, ...] | None]] = []
     for i in range(n):
-        mine = list(zip(columns[0][:, i].astype(int).tolist(), *(c[:, i].tolist() for c in columns[1:]), strict=True))
+        numbers = (columns[0][:, i].astype(int), *(c[:, i] for c in columns[1:]))
+        mine = list(zip(*(column.tolist() for column in numbers), strict=True))
         tables.append((mine[:-1], mine[-1]) if history.last is not None else (mine, mine[-1]))
     return tables
 
