@@ -59,7 +59,9 @@ tests: $(INSTALLED)  ## the tests
 	@echo "== tests"
 	@$(BIN)/pytest --quiet --numprocesses=2
 
-bench: $(INSTALLED)  ## the measurements: results on mushrooms, w8a and a9a, then time and memory
+bench: $(INSTALLED)  ## the arena within four minutes (results/bench/report.html), the measurements, time and memory
+	@echo "== arena, quick"
+	@$(BIN)/poem-cma bench --quick --out results/bench
 	@echo "== benchmarks"
 	@$(BIN)/python benchmarks/auto_numbers.py
 	@$(BIN)/python benchmarks/paper_numbers.py

@@ -14,14 +14,14 @@ PAGE = pathlib.Path(__file__).with_name("paper.md")
 BEGIN, END = "<!-- tables: begin -->\n", "<!-- tables: end -->\n"
 
 
-def main(folder: str) -> None:
-    """Replace what is between the marks."""
-    page = PAGE.read_text(encoding="utf-8")
-    before, rest = page.split(BEGIN)
+def insert(page: pathlib.Path, *folders: str) -> None:
+    """Replace what is between the marks by the tables of one or more runs."""
+    text = page.read_text(encoding="utf-8")
+    before, rest = text.split(BEGIN)
     after = rest.split(END)[1]
-    tables = pathlib.Path(folder, "report.md").read_text(encoding="utf-8")
-    PAGE.write_text(f"{before}{BEGIN}\n{tables}\n{END}{after}", encoding="utf-8")
+    tables = "\n".join(pathlib.Path(folder, "report.md").read_text(encoding="utf-8") for folder in folders)
+    page.write_text(f"{before}{BEGIN}\n{tables}\n{END}{after}", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    insert(PAGE, sys.argv[1])

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 
-from poem_cma.reproduce import execute
-from poem_cma.reproduce.cells import Cell
+import pytest
+
+from poem_cma.campaign.cells import Cell
 from poem_cma.reproduce.data import PAPER_SETS
-from poem_cma.reproduce.plan import PARTS, Request, cells_of
+from poem_cma.reproduce.plan import PARTS, Request, cells_of, missing, work
 from poem_cma.reproduce.scale import QUICK
 
 TINY = replace(
@@ -24,9 +26,9 @@ REQUEST = Request(PARTS, TINY, tuple((paper, paper.stand_in) for paper in PAPER_
 
 def compute(folder: Path, cells: list[Cell] | None = None) -> int:
     """Compute what is missing, here and now; how many cells that was."""
-    todo = execute.missing(folder, cells_of(REQUEST) if cells is None else cells)
+    todo = missing(folder, cells_of(REQUEST) if cells is None else cells)
     for cell in todo:
-        execute.work(folder, cell)
+        work(folder, cell)
     return len(todo)
 
 
@@ -52,3 +54,18 @@ def run_command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[st
 def contents(folder: Path) -> dict[str, bytes]:
     """Every file below a folder."""
     return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def browser() -> str:
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if found is None:
+        pytest.skip("no chromium on this machine; install it (Debian: apt-get install chromium) to test the page")
+    return found
+
+
+def browse(profile: Path, page: Path, *flags: str) -> subprocess.CompletedProcess[str]:
+    """Open a page without a window; the console's messages are on standard error."""
+    common = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars")
+    log = ("--enable-logging=stderr", "--virtual-time-budget=20000", f"--user-data-dir={profile}")
+    arguments = [browser(), *common, *log, *flags, page.as_uri()]
+    return subprocess.run(arguments, capture_output=True, text=True, timeout=90, check=True)

@@ -24,6 +24,7 @@ EXAMPLES = {
     "logistic-mushrooms": 8124,
     "absolute-mushrooms": 8124,
     "quantile-a9a": 32561,
+    "quantile-mushrooms": 8124,
 }
 
 
@@ -143,6 +144,46 @@ def test_a_smooth_one_has_no_kinks_and_another_has(problem: Problem) -> None:
 
     jump = largest_jump(2000)
     assert jump < 0.02 if problem.smooth else jump > 0.3
+
+
+def test_the_gradient_is_a_subgradient(problem: Problem) -> None:
+    """F(z) >= F(x) + g'(z - x) for all z, and g is the slope along most lines."""
+    if problem.gradient is None:
+        assert problem.name == "unshared-quadratic"
+        return
+    rng = np.random.default_rng(21)
+    points = feasible(problem, 12, seed=21)
+    slopes, true = [], []
+    for x in points:
+        xi = problem.sample(rng)
+        g = problem.gradient(x, xi)
+        assert g.shape == (problem.d,)
+        at_x, *at = problem.fun(np.vstack([x, points]), xi)
+        size = 1.0 + abs(at_x) + np.abs(at).max()
+        assert (np.array(at) >= at_x + (points - x) @ g - 1e-9 * size).all()
+        v = rng.normal(size=problem.d)
+        h = 1e-6 / np.linalg.norm(v) / max(1.0, 1e-3 * np.linalg.norm(g))
+        plus, minus = problem.fun(np.array([x + h * v, x - h * v]), xi)
+        slopes.append((plus - minus) / (2.0 * h))
+        true.append(g @ v)
+    off = np.abs(np.array(slopes) - true) / (1.0 + np.abs(true))
+    assert np.median(off) < 1e-3
+    assert np.abs(true).max() > 0.0
+
+
+def test_noise_that_cannot_be_shared() -> None:
+    problem = problems.load("unshared-quadratic")
+    assert not problem.shareable
+    assert all(problems.load(name).shareable for name in problems.names(real_data=False) if name != problem.name)
+    measure = problem.with_noise(np.random.default_rng(0))
+    at_x0 = measure(np.repeat(problem.x0[None], 2000, axis=0))
+    assert len(set(at_x0)) == 2000
+    assert at_x0.std() == pytest.approx(0.1, rel=4.0 / np.sqrt(2 * 2000))
+    z = (at_x0.mean() - problem.objective(problem.x0)) / (0.1 / np.sqrt(2000))
+    assert abs(z) < 4.0
+    x = problem.solve(method="poem", budget=2000, seed=3).x
+    np.testing.assert_array_equal(x, problem.solve(method="poem", budget=2000, seed=3).x)
+    assert problem.gap(x) < 1.0
 
 
 def test_no_point_is_below_the_optimum_and_a_run_ends_above_it(problem: Problem) -> None:

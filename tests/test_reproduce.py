@@ -12,12 +12,12 @@ import time
 from pathlib import Path
 
 import pytest
-from reproduce_helpers import REQUEST, command, compute, contents, run_command, without_network
+from reproduce_helpers import REQUEST, browse, command, compute, contents, run_command, without_network
 
-from poem_cma.reproduce import execute
+from poem_cma.campaign import execute
 from poem_cma.reproduce.output import write
 from poem_cma.reproduce.pictures import pictures
-from poem_cma.reproduce.plan import cells_of
+from poem_cma.reproduce.plan import cells_of, missing, work
 from poem_cma.reproduce.results import read
 
 HORIZON = ("--iterations", "50", "--seeds", "1", "--jobs", "2")
@@ -58,7 +58,7 @@ def test_every_claim_has_a_verdict_and_is_on_the_page(results: Path) -> None:
 
 
 def test_there_is_nothing_left_to_do_and_writing_again_changes_no_byte(results: Path, tmp_path: Path) -> None:
-    assert execute.missing(results, cells_of(REQUEST)) == []
+    assert missing(results, cells_of(REQUEST)) == []
     shutil.copytree(results / "cells", tmp_path / "cells")
     write(tmp_path, REQUEST)
     assert contents(tmp_path) == contents(results)
@@ -66,7 +66,7 @@ def test_there_is_nothing_left_to_do_and_writing_again_changes_no_byte(results: 
 
 def test_processes_give_the_same_bytes(results: Path, tmp_path: Path) -> None:
     some = cells_of(REQUEST)[::9]
-    execute.run(tmp_path, some, 2, lambda cell: None)
+    execute.run(tmp_path, some, 2, lambda cell: None, work)
     made, before = contents(tmp_path), contents(results)
     assert len(made) == 2 * len(some)
     assert made == {name: before[name] for name in made}
@@ -128,21 +128,6 @@ def run_python(code: str) -> str:
     import sys
 
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
-
-
-def browser() -> str:
-    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if found is None:
-        pytest.skip("no chromium on this machine; install it (Debian: apt-get install chromium) to test the page")
-    return found
-
-
-def browse(profile: Path, page: Path, *flags: str) -> subprocess.CompletedProcess[str]:
-    """Open a page without a window; the console's messages are on standard error."""
-    common = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars")
-    log = ("--enable-logging=stderr", "--virtual-time-budget=20000", f"--user-data-dir={profile}")
-    arguments = [browser(), *common, *log, *flags, page.as_uri()]
-    return subprocess.run(arguments, capture_output=True, text=True, timeout=90, check=True)
 
 
 def test_the_page_in_a_browser(results: Path, tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from reproduce_helpers import REQUEST, TINY, contents
 
-from poem_cma.reproduce import cells, execute
-from poem_cma.reproduce.cells import Cell
-from poem_cma.reproduce.plan import COMPUTE, cells_of
+from poem_cma.campaign import cells, execute
+from poem_cma.campaign.cells import Cell
+from poem_cma.reproduce.plan import COMPUTE, cells_of, missing, work
 from poem_cma.reproduce.scale import FULL, QUICK
 
 CELL = Cell("toy", {"name": "a", "size": 3, "list": (1, 2), "nothing": None})
@@ -68,9 +68,9 @@ def test_a_failing_cell_is_named_and_the_others_are_kept(tmp_path: Path) -> None
     bad = Cell("table1", {"method": "nonsense", "d": 4, "k": 2, "seed": 0, "most_calls": 100})
     heard: list[Cell] = []
     with pytest.raises(RuntimeError, match=r"table1/nonsense.*failed: ValueError: unknown method 'nonsense'"):
-        execute.run(tmp_path, [*good, bad], 1, heard.append)
+        execute.run(tmp_path, [*good, bad], 1, heard.append, work)
     assert heard == good
-    assert execute.missing(tmp_path, [*good, bad]) == [bad]
+    assert missing(tmp_path, [*good, bad]) == [bad]
 
 
 @pytest.mark.parametrize("scale", [TINY, QUICK, FULL], ids=lambda s: s.name)

@@ -71,6 +71,32 @@ def reproduce(
         raise typer.Exit(1) from None
 
 
+@app.command()
+def bench(
+    full: Annotated[bool, typer.Option("--full/--quick", help="Over an hour, or about four minutes.")] = False,
+    problems: Annotated[str, typer.Option(help="Only these, names with commas between.")] = "",
+    methods: Annotated[str, typer.Option(help="Only these, names with commas between.")] = "",
+    jobs: Annotated[int | None, typer.Option(min=1, help="Processes; by default one a processor, up to 4.")] = None,
+    out: Annotated[Path, typer.Option(file_okay=False, help="Where the results go.")] = Path("results/bench"),
+    report_only: Annotated[bool, typer.Option("--report-only", help="Run nothing; report what is there.")] = False,
+) -> None:
+    """Run our methods and their peers on the same problems; write raw results, profiles, ratios and report.html.
+
+    Peers play with their defaults and with a setting tuned on the very problem. Those that are not installed (they are
+    the extra named bench) are left out with a note. A stopped run goes on where it was when the same command is given
+    again.
+    """
+    from poem_cma.bench.command import Stopped
+    from poem_cma.bench.command import bench as run
+
+    names = [[name.strip() for name in text.split(",") if name.strip()] or None for text in (problems, methods)]
+    try:
+        run(full=full, problems=names[0], methods=names[1], jobs=jobs, out=out, report_only=report_only)
+    except (Stopped, OSError) as error:
+        typer.echo(f"poem-cma: {error}", err=True)
+        raise typer.Exit(1) from None
+
+
 def main() -> None:
     """What ``poem-cma`` calls."""
     app()

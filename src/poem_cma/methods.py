@@ -219,11 +219,12 @@ def auto(
     replay: bool = True,
     check: bool = True,
     pick: bool = True,
-    dual: bool = False,
+    dual: bool | None = None,
 ) -> Method:
     """The method of our own: no step size, no smoothing radius, no initial distance, nothing to set.
 
-    Descent with gradients from bisected walks, in a scale and a metric that it learns (see `poem_cma.auto`).
+    Descent or dual averaging with gradients from bisected walks, in a scale and a metric that it learns (see
+    `poem_cma.auto`).
     Where the noise cannot be shared by the points of a probe, or for less than 20 calls, POEM does the work.
 
     Its parts can be switched off, to see what each is worth.
@@ -248,8 +249,8 @@ def auto(
         Hand over to POEM where there is no progress.
     pick : bool
         Choose the point to return by values.
-    dual : bool
-        Dual averaging instead of descent.
+    dual : bool, optional
+        Dual averaging, or descent; by default dual averaging where the first scale is comparable to the domain.
 
     Examples
     --------
@@ -269,7 +270,7 @@ def auto(
         "check": check,
         "pick": pick,
     }
-    changed = {name: False for name, on in parts.items() if not on} | ({"dual": True} if dual else {})
+    changed = {name: False for name, on in parts.items() if not on} | ({} if dual is None else {"dual": bool(dual)})
     return replace(poem(), name="auto", settings=changed, algorithm=AUTO, fallback=poem())
 
 

@@ -1,9 +1,12 @@
-"""`auto`: descent from x_0, at a scale and in a metric that it learns.
+"""`auto`: descent, or dual averaging, at a scale and in a metric that it learns.
 
-    x_{t+1} = argmin over X of  <g_t, x> + sqrt(Gamma_t) / (2R) |x - x_t|^2_D
+    x_{t+1} = argmin over X of  <g_t, x> + sqrt(Gamma_t / 2) / R |x - x_t|^2_D    (descent)
+    x_{t+1} = argmin over X of  <s_t, x> + sqrt(Gamma_t / 2) / R |x - x_0|^2_D    (dual averaging)
 
-with g the gradient, D a diagonal metric, Gamma the sum of the squared gradients in it, and R the scale. The gradients
-come from the estimators; a step may take several stages on one xi. Five kinds of stage:
+with g the gradient and s the sum of all, D a diagonal metric, Gamma the sum of the squared gradients in it, and R the
+scale. Descent forgets where it came from, which is better where nothing is in the way; dual averaging presses against
+the bounds of a domain, which is better where the solution lies there. The gradients come from the estimators; a step
+may take several stages on one xi. Five kinds of stage:
 
 START   a few estimates at x_0, with a tiny step;
 RAY     values along the ray they point to, further and further out, give the first scale;
@@ -53,7 +56,7 @@ class Auto:
         kind, q, probes = first_estimates(run, len(order))
         zero = even(0.0, x0)
         s = AutoState(
-            run=run, stage=START, t=0, x=x0, centre=x0, r=0.0, mu=tiny, s=zero, G=zero, unit=0.0, R=tiny,
+            run=run, stage=START, t=0, x=x0, centre=x0, r=0.0, mu=tiny, s=zero, G=zero, unit=0.0, R=tiny, dual=False,
             radial=0.0, radial_squares=0.0, weight=0.0, path_weight=0.0, last_weight=0.0, rescale_at=0.0, grown=0,
             averages=np.tile(x0, (len(DECAYS), 1)), metric=even(1.0, x0), by_units=False, squares=zero, tested=zero,
             active=zero, order=order, kind=kind, choice=HAAR, q=q, trial=kind == WALK, trial_calls=0, step_calls=0,

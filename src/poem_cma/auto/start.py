@@ -27,6 +27,7 @@ _GIVE_UP_START = 0.1  # of the budget
 _FURTHER = 100.0
 _UNEVEN = 4.0  # sizes of slopes that differ by more may mean that units do
 _MUCH_BETTER = 2.0
+_NEAR = 0.05  # of the diameter
 
 _OWN_NOISE = (
     "two calls at the same point, on the same sample, gave different values, so auto handed over to POEM: if the noise "
@@ -74,7 +75,8 @@ def start_again(s: AutoState) -> AutoState:
     n = len(s.values)
     s = s._replace(samples=s.samples + n, values=np.full((n, 1 + s.q), nan), step_calls=0)
     if s.nfev > _GIVE_UP_START * s.run.budget:
-        return next_step(s._replace(R=s.run.initial_distance, settled=False))
+        R = s.run.initial_distance
+        return next_step(s._replace(R=R, dual=_bounds_matter(s, R), settled=False))
     return with_room(s._replace(stage=START))  # mu may have grown
 
 
@@ -114,11 +116,18 @@ def _on_the_way(s: AutoState, best: int, radius: float) -> AutoState:
     """Begin where the ray was best; the estimates at x_0 count as one."""
     if best == 1:
         s = s._replace(metric=in_units(s), by_units=True)
-    if s.run.method.settings.get("dual"):
-        return s._replace(R=radius * sqrt((s.G / s.metric).sum()) / size(s.s / s.metric, s.metric))
+    s = s._replace(dual=_bounds_matter(s, radius))
+    if s.dual:
+        return s._replace(R=radius * sqrt(2.0 * (s.G / s.metric).sum()) / size(s.s / s.metric, s.metric))
     x = on_ray(s, best, radius)
     away = x - s.run.x0
     return s._replace(R=radius, x=x, r=sqrt(away @ away), G=s.G / len(s.values))
+
+
+def _bounds_matter(s: AutoState, radius: float) -> bool:
+    """Whether the run will come to where the domain ends, as far as its first scale can tell."""
+    forced: bool | None = s.run.method.settings.get("dual")
+    return radius >= _NEAR * s.run.domain.diameter if forced is None else forced
 
 
 def _mean_changes(V: Array, base: Array) -> Array:

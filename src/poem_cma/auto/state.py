@@ -38,6 +38,7 @@ class AutoState(NamedTuple):
     G: Array  # sum of their squares, by coordinate
     unit: float
     R: float  # the scale
+    dual: bool  # dual averaging, or descent
     radial: float  # sum of <g, x - x_0> since the scale was looked at
     radial_squares: float  # of its terms
     weight: float  # of all gradients

@@ -104,7 +104,7 @@ def smoothed(s: AutoState) -> tuple[float, float]:
 def next_step(s: AutoState) -> AutoState:
     """Get ready for an estimate at x."""
     count = s.run.batch
-    if s.run.method.settings.get("dual"):
+    if s.dual:
         s = _moved(s, s.s)  # the scale may have changed
     s = s._replace(
         stage=STEP, samples=s.samples + len(s.values), step_calls=0, mu=_smoothing(s),
@@ -129,7 +129,7 @@ def _smoothing(s: AutoState) -> float:
 
 
 def _moved(s: AutoState, g: Array) -> AutoState:
-    """x = argmin <g, x> + sqrt(Gamma) / (2R) |x - x_t|^2_D, a projection in the metric.
+    """x = argmin <g, x> + sqrt(Gamma / 2) / R |x - x_t|^2_D, a projection in the metric: the step of least regret.
 
     With dual averaging g is the sum of all gradients, and x_0 takes the place of x_t.
     """
@@ -137,10 +137,9 @@ def _moved(s: AutoState, g: Array) -> AutoState:
     Gamma = float(s.G.sum(dtype=float)) / float(s.metric[0]) if even else float((s.G / s.metric).sum())
     if Gamma == 0.0:
         return s
-    eta = s.R / sqrt(Gamma)
-    dual = s.run.method.settings.get("dual")
-    target = (-eta / (s.metric[0] if even else s.metric)) * (s.s if dual else g)
-    target += s.run.x0 if dual else s.x
+    eta = s.R / sqrt(2.0 * Gamma)
+    target = (-eta / (s.metric[0] if even else s.metric)) * (s.s if s.dual else g)
+    target += s.run.x0 if s.dual else s.x
     x = s.run.domain.project(target) if even else s.run.domain.project(target, s.metric)
     return s._replace(x=x, r=distance(x, s.run.x0), eta=eta)
 

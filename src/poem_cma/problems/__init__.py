@@ -23,6 +23,7 @@ _BUILDERS: dict[str, Callable[[], Problem]] = {
     "max-affine": programs.max_affine,
     "cvar-portfolio": programs.cvar_portfolio,
     "noisy-quadratic": closed.noisy_quadratic,
+    "unshared-quadratic": closed.unshared_quadratic,
     "box-corner": closed.box_corner,
     "ill-scaled-absolute": programs.ill_scaled_absolute,
     "ill-scaled-squared": programs.ill_scaled_squared,
@@ -41,7 +42,7 @@ def names(*, real_data: bool = True) -> list[str]:
     --------
     >>> from poem_cma import problems
     >>> problems.names()[0], len(problems.names(real_data=False))
-    ('hinge-mushrooms', 20)
+    ('hinge-mushrooms', 21)
     """
     return [name for name in _BUILDERS if real_data or name not in real.REAL]
 

@@ -1,4 +1,4 @@
-"""A badly conditioned quadratic, and a box whose corner is the answer: closed forms."""
+"""Closed forms: a badly conditioned quadratic, one with noise of its own, a box whose corner is the answer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from poem_cma.domains import Box
 from poem_cma.problems.problem import Problem
 
-__all__ = ["box_corner", "noisy_quadratic"]
+__all__ = ["box_corner", "noisy_quadratic", "unshared_quadratic"]
 
 
 def noisy_quadratic(d: int = 50, condition: float = 1e4) -> Problem:
@@ -35,6 +35,33 @@ def noisy_quadratic(d: int = 50, condition: float = 1e4) -> Problem:
         certificate="closed form: the matrix is positive definite, so f is 0 at its centre; the noise has mean 0",
         noisy=True,
         smooth=True,
+        gradient=lambda x, xi: H @ (x - x_star) + 0.1 * xi[:d],
+    )
+
+
+def unshared_quadratic(d: int = 20, condition: float = 10.0) -> Problem:
+    """F(x; xi) = (x - x*)'H(x - x*) / 2 + xi / 10, xi normal and new for every call: a measurement, not a sample."""
+    rng = np.random.default_rng(22)
+    Q = np.linalg.qr(rng.standard_normal((d, d)))[0]
+    H = (Q * np.geomspace(1.0 / sqrt(condition), sqrt(condition), d)) @ Q.T
+    x_star = rng.standard_normal(d) / sqrt(d)
+
+    def quadratic(X: Any) -> Any:
+        off = X - x_star
+        return 0.5 * ((off @ H) * off).sum(axis=-1)
+
+    return Problem(
+        name="unshared-quadratic",
+        x0=np.zeros(d),
+        domain=None,
+        fun=lambda X, xi: quadratic(X) + 0.1 * xi,
+        sample=lambda rng: float(rng.standard_normal()),
+        objective=lambda x: float(quadratic(x)),
+        optimum=0.0,
+        certificate="closed form: the matrix is positive definite, so f is 0 at its centre; the noise has mean 0",
+        noisy=True,
+        smooth=True,
+        shareable=False,
     )
 
 
@@ -61,4 +88,5 @@ def box_corner(d: int = 30) -> Problem:
         certificate="closed form: E |t - xi| grows with |t|, so every variable goes to the side where p_i is",
         noisy=True,
         smooth=False,
+        gradient=lambda x, xi: w * np.sign(x - p - xi) / d,
     )

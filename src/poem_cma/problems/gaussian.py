@@ -37,6 +37,10 @@ def build(kind: str, d: int, rank: int) -> Problem:
         residual = X @ xi[0] - xi[1]
         return np.abs(residual) if absolute else 0.5 * residual**2
 
+    def gradient(x: Any, xi: tuple[Any, float]) -> Any:
+        residual = float(xi[0] @ x) - xi[1]
+        return (np.sign(residual) if absolute else residual) * xi[0]
+
     def objective(x: Any) -> float:
         off = U.T @ (x - x_star)
         v = float(off @ off) + NOISE**2
@@ -54,6 +58,7 @@ def build(kind: str, d: int, rank: int) -> Problem:
         + ("whose mean size is sqrt(2 / pi) sigma" if absolute else "half of whose mean square is sigma^2 / 2"),
         noisy=True,
         smooth=not absolute,
+        gradient=gradient,
     )
 
 

@@ -42,6 +42,10 @@ class Problem:
         Whether F(.; xi) is differentiable everywhere.
     slack : float
         The true least value lies between `optimum` and `optimum + slack`.
+    gradient : callable or None
+        ``gradient(x, xi)``: a subgradient of F(.; xi) at x, for comparison with methods that see gradients.
+    shareable : bool
+        Whether several points can be evaluated on one xi. Where not, every call has noise of its own.
 
     Examples
     --------
@@ -64,6 +68,8 @@ class Problem:
     noisy: bool
     smooth: bool
     slack: float = 0.0
+    gradient: Callable[[Any, Any], Any] | None = None
+    shareable: bool = True
 
     def __post_init__(self) -> None:
         self.x0.setflags(write=False)
@@ -107,6 +113,22 @@ class Problem:
         True
         """
         of_domain = {"x0": self.x0, "domain": self.domain, "vectorized": True}
-        if self.noisy:
+        if self.noisy and self.shareable:
             return minimize(self.fun, **{**of_domain, "sample": self.sample, **settings})
+        if self.noisy:
+            own = self.with_noise(np.random.default_rng(settings.get("seed")))
+            return minimize(own, **{**of_domain, **settings})
         return minimize(lambda X: self.fun(X, None), **{**of_domain, **settings})
+
+    def with_noise(self, rng: np.random.Generator) -> Callable[[Any], Any]:
+        """F at the rows of X, (m, d), each on a xi of its own, which nobody else can have.
+
+        Examples
+        --------
+        >>> from poem_cma import problems
+        >>> problem = problems.load("unshared-quadratic")
+        >>> measure = problem.with_noise(np.random.default_rng(0))
+        >>> bool(measure(problem.x0[None])[0] == measure(problem.x0[None])[0])
+        False
+        """
+        return lambda X: np.concatenate([self.fun(x[None], self.sample(rng)) for x in X])

@@ -34,6 +34,7 @@ def max_affine() -> Problem:
         f"f = {upper} at a point",
         noisy=False,
         smooth=False,
+        gradient=lambda x, _: A[np.argmax(A @ x + b)],
         **_between(lower, upper),
     )
 
@@ -59,6 +60,10 @@ def cvar_portfolio(assets: int = 20, scenarios: int = 1000, level: float = 0.95)
     def fun(X: Any, i: int) -> Any:
         return X[:, -1] + tail * np.maximum(0.0, X[:, :-1] @ L[i] - X[:, -1])
 
+    def gradient(x: Any, i: int) -> Any:
+        share = tail if float(L[i] @ x[:-1]) > x[-1] else 0.0  # of the loss that is above the threshold
+        return np.r_[share * L[i], 1.0 - share]
+
     def objective(x: Any) -> float:
         return float(x[-1] + tail * np.maximum(0.0, L @ x[:-1] - x[-1]).mean())
 
@@ -76,6 +81,7 @@ def cvar_portfolio(assets: int = 20, scenarios: int = 1000, level: float = 0.95)
         certificate=f"linear program: weights of the scenarios prove f >= {lower}; f = {upper} at a point",
         noisy=True,
         smooth=False,
+        gradient=gradient,
         **_between(lower, upper),
     )
 
@@ -142,11 +148,12 @@ def _regression(name: str, A: Any, y: Any, loss: Any, lower: float, upper: float
         certificate=why,
         noisy=True,
         smooth=loss is not np.abs,
+        gradient=lambda x, i: (np.sign if loss is np.abs else np.asarray)(A[i] @ x - y[i]) * A[i],
         **_between(lower, upper),
     )
 
 
-def _between(lower: float, upper: float) -> dict[str, float]:
+def _between(lower: float, upper: float) -> Any:
     """Rounding may put the two values the wrong way round."""
     return {"optimum": min(lower, upper), "slack": abs(upper - lower)}
 

@@ -59,6 +59,17 @@ def _loss(kind: str, y: Any) -> Callable[[Any], Any]:
     return Logistic() if kind == "logistic" else Pinball(QUANTILE, y)
 
 
+def _slope(kind: str, m: float, y: float) -> float:
+    """The derivative of the loss at the margin m, one of them at a kink."""
+    if kind == "hinge":
+        return -1.0 if m < 1.0 else 0.0
+    if kind == "absolute":
+        return -1.0 if m < 1.0 else 1.0
+    if kind == "logistic":
+        return -0.5 * (1.0 - float(np.tanh(0.5 * m)))
+    return -y * (QUANTILE if y * (1.0 - m) > 0.0 else QUANTILE - 1.0)
+
+
 def build(known: Known) -> Problem:
     """The problem of a row of `KNOWN`."""
     rows, sparse, y = _examples(known.data)
@@ -67,6 +78,9 @@ def build(known: Known) -> Problem:
 
     def fun(X: Any, i: int) -> Any:
         return _loss(known.kind, y[i])(X @ rows[i])
+
+    def gradient(x: Any, i: int) -> Any:
+        return _slope(known.kind, float(rows[i] @ x), float(y[i])) * rows[i]
 
     name = f"{known.kind}-{known.data}"
     return Problem(
@@ -82,6 +96,7 @@ def build(known: Known) -> Problem:
         noisy=True,
         smooth=known.kind == "logistic",
         slack=known.upper - known.lower,
+        gradient=gradient,
     )
 
 
@@ -106,8 +121,11 @@ KNOWN = {
         Known("hinge", "mushrooms", 1.0, 0.138388723, 0.138388726),
         Known("logistic", "mushrooms", 10.0, 0.010300452, 0.010300489),
         Known("absolute", "mushrooms", 1.0, 0.156287909, 0.156288036),
+        Known("quantile", "mushrooms", 3.0, 0.003103500, 0.003103569),
         Known("hinge", "w8a", 1.0, 0.333947041, 0.333947130),
+        Known("logistic", "w8a", 10.0, 0.144063344, 0.144063384),
         Known("absolute", "w8a", 1.0, 0.513463406, 0.513463597),
+        Known("quantile", "w8a", 3.0, 0.152343241, 0.152343301),
         Known("hinge", "a9a", 1.0, 0.407645107, 0.407645237),
         Known("logistic", "a9a", 10.0, 0.322625446, 0.322625463),
         Known("absolute", "a9a", 1.0, 0.447774851, 0.447775035),

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 import poem_cma as pc
-from poem_cma.reproduce import cells, synthetic
-from poem_cma.reproduce.cells import Arrays, Cell
+from poem_cma.campaign import cells
+from poem_cma.campaign.cells import Arrays, Cell
+from poem_cma.reproduce import synthetic
 from poem_cma.reproduce.scale import Scale
 from poem_cma.reproduce.synthetic import CANDIDATES, Candidate
 

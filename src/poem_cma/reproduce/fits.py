@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from poem_cma.reproduce import cells, table1
+from poem_cma.campaign import cells
+from poem_cma.reproduce import table1
 from poem_cma.reproduce.scale import Scale
 
 __all__ = ["THEORY", "Fit", "Measured", "fits", "measured", "slope"]

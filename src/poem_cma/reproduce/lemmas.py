@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from poem_cma.reproduce.cells import Arrays, Cell
+from poem_cma.campaign.cells import Arrays, Cell
 from poem_cma.spectrum import exact_moments
 
 __all__ = ["SPECTRA", "compute", "plan"]

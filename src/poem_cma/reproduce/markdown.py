@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-
+from poem_cma.campaign.table import Table
+from poem_cma.campaign.table import markdown as _table
 from poem_cma.reproduce import tables
 from poem_cma.reproduce.claims import Claim, count
 from poem_cma.reproduce.results import Results
@@ -16,7 +16,7 @@ def text(results: Results, claims: list[Claim]) -> str:
     counts = ", ".join(f"{number} {verdict}" for verdict, number in count(claims).items())
     rows = [(c.where, c.claim, c.paper, c.ours, f"**{c.verdict}**", c.remark) for c in claims]
     parts = [f"### Claims\n\n{counts}.\n\n{_table(('where', 'claim', 'the paper', 'ours', 'verdict', 'remark'), rows)}"]
-    shown: list[tables.Table] = []
+    shown: list[Table] = []
     if results.fig1 is not None:
         shown.append(tables.readings(results.fig1))
     for s in results.sets or ():
@@ -27,8 +27,3 @@ def text(results: Results, claims: list[Claim]) -> str:
         shown += tables.exponents(results.measured, results.fits)
     parts += [f"### {t.title}\n\n{_table(t.header, t.rows)}" for t in shown]
     return "\n".join(parts)
-
-
-def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [header, ["---"] * len(header), *rows]
-    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)

@@ -9,10 +9,10 @@ from dataclasses import asdict
 from pathlib import Path
 
 import poem_cma
+from poem_cma.campaign.cells import write_text
+from poem_cma.campaign.draw import draw
 from poem_cma.reproduce import claims as claim_rows
 from poem_cma.reproduce import markdown, report
-from poem_cma.reproduce.cells import write_text
-from poem_cma.reproduce.draw import draw
 from poem_cma.reproduce.pictures import pictures
 from poem_cma.reproduce.plan import Request
 from poem_cma.reproduce.results import read

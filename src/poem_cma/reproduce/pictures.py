@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from poem_cma.campaign.picture import Line, Panel, Picture
 from poem_cma.reproduce.fig1 import PAPER, REGIMES
 from poem_cma.reproduce.fig2 import DISTANCES, METHODS
 from poem_cma.reproduce.fits import Fit, Measured
@@ -15,49 +15,12 @@ from poem_cma.reproduce.results import Results
 from poem_cma.reproduce.summary2 import Curve, SetSummary
 from poem_cma.reproduce.table1 import FIXED_D, FIXED_K
 
-__all__ = ["Line", "Panel", "Picture", "pictures"]
+__all__ = ["pictures"]
 
 COLOURS = {
     "poem-cma": "#d55e00", "poem": "#0072b2", "tpbco": "#009e73", "tpge": "#cc79a7", "rsnso": "#b8860b",
     "few": "#cc79a7", "theory": "#0072b2", "filtered": "#d55e00", "population": "#7f7f7f", "gradients": "#009e73",
 }  # fmt: skip
-
-
-@dataclass(frozen=True, eq=False)
-class Line:
-    """A line with its quartiles, or single points."""
-
-    label: str
-    x: Any
-    y: Any
-    colour: str
-    low: Any = None
-    high: Any = None
-    dash: str = "solid"  # or "dashed", "dotted"
-    points: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class Panel:
-    """One pair of axes, both logarithmic."""
-
-    title: str
-    x_label: str
-    y_label: str
-    lines: Sequence[Line]
-    marks: Sequence[tuple[float, str]] = ()  # vertical lines
-    levels: Sequence[tuple[float, str]] = ()  # horizontal lines
-    ticks: Sequence[int] = ()  # of x, where only these occur
-
-
-@dataclass(frozen=True, eq=False)
-class Picture:
-    """A file, or a section's charts."""
-
-    name: str
-    title: str
-    caption: str
-    panels: Sequence[Panel]
 
 
 def pictures(results: Results) -> list[Picture]:

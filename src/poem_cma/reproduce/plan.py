@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
+from poem_cma.campaign import cells
+from poem_cma.campaign.cells import Cell, Compute
 from poem_cma.reproduce import data, fig1, fig2, lemmas, table1
-from poem_cma.reproduce.cells import Cell, Compute
 from poem_cma.reproduce.data import PaperSet
 from poem_cma.reproduce.scale import Scale
 
-__all__ = ["COMPUTE", "PARTS", "Request", "cells_of", "resolve_sets"]
+__all__ = ["COMPUTE", "PARTS", "Request", "cells_of", "missing", "resolve_sets", "work"]
 
 PARTS = ("fig1", "fig2", "table1")
 
@@ -43,6 +45,16 @@ class Request:
         ]
 
 
+def missing(folder: Path, wanted: Iterable[Cell]) -> list[Cell]:
+    """The cells that are not finished."""
+    return [cell for cell in wanted if not cells.finished(folder, cell)]
+
+
+def work(folder: Path, cell: Cell) -> None:
+    """Compute one cell and write it; this is what a process does."""
+    cells.save(folder, cell, COMPUTE[cell.kind](cell.settings))
+
+
 def resolve_sets(parts: Iterable[str], say: Callable[[str], None]) -> tuple[tuple[PaperSet, str], ...]:
     """Each of the paper's sets with the one to use; `say` is told of those that cannot be had, and why."""
     found = []
@@ -56,13 +68,13 @@ def resolve_sets(parts: Iterable[str], say: Callable[[str], None]) -> tuple[tupl
 
 def cells_of(request: Request) -> list[Cell]:
     """Everything to compute: a set at a time, for a worker keeps one in memory, and the long cells first."""
-    cells: list[Cell] = []
+    found: list[Cell] = []
     if "fig2" in request.parts:
-        cells += fig2.plan(request.scale, request.sets)
+        found += fig2.plan(request.scale, request.sets)
     if "fig1" in request.parts:
-        cells += fig1.plan(request.scale)
+        found += fig1.plan(request.scale)
     if "table1" in request.parts:
-        cells += table1.plan(request.scale)
-        cells += lemmas.plan()
+        found += table1.plan(request.scale)
+        found += lemmas.plan()
     order = {name: j for j, (_, name) in enumerate(reversed(request.sets))}
-    return sorted(cells, key=lambda c: (order.get(c.settings.get("set", ""), len(order)), -c.seconds, c.kind, c.name))
+    return sorted(found, key=lambda c: (order.get(c.settings.get("set", ""), len(order)), -c.seconds, c.kind, c.name))

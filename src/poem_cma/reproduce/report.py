@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from html import escape
-from importlib.resources import files
 
 import poem_cma
-from poem_cma.reproduce import charts, tables
+from poem_cma.campaign import page as shell
+from poem_cma.reproduce import tables
 from poem_cma.reproduce.claims import DOES_NOT, HOLDS, IN_PART, NOT_RUN, UNDECIDED, Claim, count
-from poem_cma.reproduce.pictures import Picture, pictures
+from poem_cma.reproduce.pictures import pictures
 from poem_cma.reproduce.results import Results
-from poem_cma.reproduce.tables import Table
 
 __all__ = ["page"]
 
@@ -20,28 +19,8 @@ _CLASSES = {HOLDS: "holds", IN_PART: "part", DOES_NOT: "not", UNDECIDED: "none",
 
 def page(results: Results, claims: list[Claim]) -> str:
     """The whole document."""
-    assets = files("poem_cma.reproduce") / "page"
-    style, script = ((assets / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
-    body = "\n".join([_head(results, claims), _claims(claims), *_sections(results), _method(results)])
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>POEM-CMA, reproduced</title>
-<link rel="icon" href="data:,">
-<style>{style}</style>
-</head>
-<body>
-<main>
-{body}
-</main>
-<script>{charts.plotly_script()}</script>
-<script>{script}</script>
-</body>
-</html>
-"""
+    parts = [_head(results, claims), _claims(claims), *_sections(results), _method(results)]
+    return shell.page("POEM-CMA, reproduced", "\n".join(parts))
 
 
 def _head(results: Results, claims: list[Claim]) -> str:
@@ -85,51 +64,23 @@ def _claims(claims: list[Claim]) -> str:
     return f"""<section id="claims"><h2>Claims</h2>
 <p>Worked out from the result files by fixed rules; nothing in this table is typed by hand.
 Where a claim holds in part, “ours” or the remark says where.</p>
-{_html_table(names, rows, "cards")}</section>"""
+{shell.html_table(names, rows, "cards")}</section>"""
 
 
 def _sections(results: Results) -> Iterable[str]:
     drawn = pictures(results)
     if results.fig1 is not None:
-        yield _section(
+        yield shell.section(
             "figure1", "Figure 1", [p for p in drawn if p.name == "figure1"], [tables.readings(results.fig1)]
         )
     if results.sets is not None:
-        yield f'<section id="figure2"><h2>Figure 2</h2>{_table(tables.spectra(results.sets))}</section>'
+        yield f'<section id="figure2"><h2>Figure 2</h2>{shell.table(tables.spectra(results.sets))}</section>'
         for s in results.sets:
             own = [p for p in drawn if p.name in (f"figure2-{s.name}", f"figure2-{s.name}-variants")]
-            yield _section(f"figure2-{s.name}", s.title, own, tables.set_tables(s, results.request.scale))
+            yield shell.section(f"figure2-{s.name}", s.title, own, tables.set_tables(s, results.request.scale))
     if results.measured is not None and results.fits is not None:
         own = [p for p in drawn if p.name == "table1"]
-        yield _section("table1", "Table 1", own, tables.exponents(results.measured, results.fits))
-
-
-def _section(name: str, title: str, drawn: Iterable[Picture], shown: Iterable[Table]) -> str:
-    content = "".join(map(_picture, drawn)) + "".join(map(_table, shown))
-    return f'<section id="{name}"><h2>{escape(title)}</h2>{content}</section>'
-
-
-def _picture(picture: Picture) -> str:
-    boxes = "".join(
-        f'<figure><figcaption>{escape(panel.title)}</figcaption><div class="chart" id="{picture.name}-{j}">'
-        f'<script type="application/json">{charts.chart(panel)}</script></div></figure>'
-        for j, panel in enumerate(picture.panels)
-    )
-    return f"<h3>{escape(picture.title)}</h3><div class='charts'>{boxes}</div><p>{escape(picture.caption)}</p>"
-
-
-def _table(table: Table) -> str:
-    rows = ["".join(f"<td>{escape(cell)}</td>" for cell in row) for row in table.rows]
-    return f"<h3>{escape(table.title)}</h3>{_html_table(table.header, rows)}"
-
-
-def _html_table(header: Iterable[str], rows: Iterable[str], kind: str = "") -> str:
-    head = "".join(f"<th>{escape(name)}</th>" for name in header)
-    body = "".join(f"<tr>{row}</tr>" for row in rows)
-    return (
-        f'<div class="table"><button type="button" class="copy">copy</button><div class="scroll"><table class="{kind}">'
-        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div></div>"
-    )
+        yield shell.section("table1", "Table 1", own, tables.exponents(results.measured, results.fits))
 
 
 def _method(results: Results) -> str:

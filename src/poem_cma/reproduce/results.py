@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from poem_cma.reproduce import cells, fig1, fits, lemmas, summary2
+from poem_cma.campaign import cells
+from poem_cma.reproduce import fig1, fits, lemmas, summary2
 from poem_cma.reproduce.fits import Fit, Measured
 from poem_cma.reproduce.plan import Request
 from poem_cma.reproduce.summary2 import SetSummary

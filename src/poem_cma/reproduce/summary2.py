@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from poem_cma.reproduce import cells, fig2
-from poem_cma.reproduce.cells import Cell
+from poem_cma.campaign import cells
+from poem_cma.campaign.cells import Cell
+from poem_cma.reproduce import fig2
 from poem_cma.reproduce.data import PaperSet
 from poem_cma.reproduce.runs import call_grid
 from poem_cma.reproduce.scale import Scale

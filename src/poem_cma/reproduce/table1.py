@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import poem_cma as pc
-from poem_cma.reproduce.cells import Arrays, Cell
+from poem_cma.campaign.cells import Arrays, Cell
 from poem_cma.reproduce.runs import call_grid, follow, make_method
 from poem_cma.reproduce.scale import Scale
 

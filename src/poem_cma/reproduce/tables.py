@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from poem_cma.campaign.table import Table
 from poem_cma.reproduce.fig2 import METHODS
 from poem_cma.reproduce.fits import Fit, Measured
 from poem_cma.reproduce.scale import Scale
 from poem_cma.reproduce.summary2 import SetSummary
 
-__all__ = ["Table", "exponents", "readings", "set_tables", "spectra"]
-
-
-@dataclass(frozen=True)
-class Table:
-    """A heading, the names of the columns, and rows of text."""
-
-    title: str
-    header: Sequence[str]
-    rows: Sequence[Sequence[str]]
+__all__ = ["exponents", "readings", "set_tables", "spectra"]
 
 
 def readings(found: dict[str, Any]) -> Table:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from pathlib import Path
+from typing import TypeAlias
 
-from poem_cma.reproduce import cells
-from poem_cma.reproduce.cells import Cell
-from poem_cma.reproduce.plan import COMPUTE
+from poem_cma.campaign.cells import Cell
 
-__all__ = ["default_jobs", "missing", "run"]
+__all__ = ["Work", "default_jobs", "run"]
+
+#: What a process does with a cell: compute it and write it. A function of a module: processes are told its name.
+Work: TypeAlias = Callable[[Path, Cell], None]
 
 #: One thread each: the processes are the parallelism, and sums come out the same whatever the machine.
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
@@ -28,22 +31,18 @@ def default_jobs() -> int:
     return min(4, available)
 
 
-def missing(folder: Path, wanted: Sequence[Cell]) -> list[Cell]:
-    """The cells that are not finished."""
-    return [cell for cell in wanted if not cells.finished(folder, cell)]
-
-
-def work(folder: Path, cell: Cell) -> None:
-    """Compute one cell and write it; this is what a process does."""
-    cells.save(folder, cell, COMPUTE[cell.kind](cell.settings))
-
-
 def _leave_interrupts_to_the_parent() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def run(folder: Path, todo: Sequence[Cell], jobs: int, done: Callable[[Cell], None]) -> None:
-    """Compute all the cells; `done` hears of each as it is finished."""
+def run(
+    folder: Path,
+    todo: Sequence[Cell],
+    jobs: int,
+    done: Callable[[Cell], Iterable[Cell] | None],
+    work: Work,
+) -> None:
+    """Compute all the cells; `done` hears of each as it is finished, and may return cells that come next."""
     if not todo:
         return
     before = {name: os.environ.get(name) for name in _ONE_THREAD}
@@ -52,10 +51,11 @@ def run(folder: Path, todo: Sequence[Cell], jobs: int, done: Callable[[Cell], No
     pool = ProcessPoolExecutor(min(jobs, len(todo)), mp_context=spawn, initializer=_leave_interrupts_to_the_parent)
     try:
         waiting: dict[Future[None], Cell] = {}
-        ahead = iter(todo)
+        ahead = deque(todo)
         while True:
             # A few at a time, so that an interrupt has little to wait for.
-            while len(waiting) < 2 * jobs and (cell := next(ahead, None)) is not None:
+            while len(waiting) < 2 * jobs and ahead:
+                cell = ahead.popleft()
                 waiting[pool.submit(work, folder, cell)] = cell
             if not waiting:
                 return
@@ -67,7 +67,7 @@ def run(folder: Path, todo: Sequence[Cell], jobs: int, done: Callable[[Cell], No
                     raise RuntimeError(
                         f"cell {cell.kind}/{cell.name} failed: {type(error).__name__}: {error}"
                     ) from error
-                done(cell)
+                ahead.extendleft(reversed(list(done(cell) or ())))
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
         for name, value in before.items():

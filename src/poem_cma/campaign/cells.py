@@ -2,7 +2,7 @@
 
 A cell is finished when its JSON file is there: settings, versions, and the checksum of the arrays beside it. Both
 files are written under another name first and moved into place, the JSON last, so a killed run leaves no half of one.
-There is no time of day, no duration and no path in them: the same settings give the same bytes.
+There is no time of day and no path in them: the same settings and arrays give the same bytes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import json
 import os
 import platform
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -22,7 +22,7 @@ import scipy
 
 import poem_cma
 
-__all__ = ["Arrays", "Cell", "Compute", "finished", "load", "save", "write_text"]
+__all__ = ["Arrays", "Cell", "Compute", "finished", "header", "load", "matches", "save", "write_text"]
 
 Arrays: TypeAlias = Mapping[str, Any]
 Compute: TypeAlias = Callable[[Mapping[str, Any]], Arrays]
@@ -31,13 +31,18 @@ Compute: TypeAlias = Callable[[Mapping[str, Any]], Arrays]
 LAYOUT = 1
 
 
+def _this_version() -> dict[str, str]:
+    return {"poem_cma": poem_cma.__version__}
+
+
 @dataclass(frozen=True)
 class Cell:
-    """One computation: which, with which settings, and about how many seconds it takes."""
+    """One computation: which, with which settings, about how many seconds it takes, and whose versions it rests on."""
 
     kind: str
     settings: Mapping[str, Any]
     seconds: float = 1.0
+    made_by: Mapping[str, str] = field(default_factory=_this_version)
 
     @property
     def name(self) -> str:
@@ -59,19 +64,16 @@ def save(folder: Path, cell: Cell, arrays: Arrays) -> None:
     np.savez(buffer, **{name: _plain(name, value) for name, value in sorted(arrays.items())})
     packed = buffer.getvalue()
     _write(data, packed)
-    header = _header(cell) | {"sha256": hashlib.sha256(packed).hexdigest()}
-    _write(about, (json.dumps(header, indent=1, sort_keys=True) + "\n").encode())
+    about_it = header(cell) | {"sha256": hashlib.sha256(packed).hexdigest()}
+    write_text(about, json.dumps(about_it, indent=1, sort_keys=True) + "\n")
 
 
 def finished(folder: Path, cell: Cell) -> bool:
     """Whether the cell's files are there, whole, and made with these settings by this version."""
     data, about = cell.files(folder)
     try:
-        header = json.loads(about.read_bytes())
-        expected = _header(cell)
-        same = all(header.get(key) == expected[key] for key in ("layout", "kind", "settings"))
-        same = same and header["versions"]["poem_cma"] == expected["versions"]["poem_cma"]
-        return same and hashlib.sha256(data.read_bytes()).hexdigest() == header["sha256"]
+        found = json.loads(about.read_bytes())
+        return matches(cell, found) and hashlib.sha256(data.read_bytes()).hexdigest() == found["sha256"]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return False
 
@@ -84,13 +86,17 @@ def load(folder: Path, cell: Cell) -> dict[str, Any] | None:
         return {name: arrays[name] for name in arrays.files}
 
 
-def _header(cell: Cell) -> dict[str, Any]:
-    versions = {
-        "poem_cma": poem_cma.__version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-    }
+def matches(cell: Cell, found: Mapping[str, Any]) -> bool:
+    """Whether a header that was read is this cell's, of the versions it rests on."""
+    expected = header(cell)
+    same = all(found.get(key) == expected[key] for key in ("layout", "kind", "settings"))
+    return same and all(found["versions"].get(name) == made for name, made in cell.made_by.items())
+
+
+def header(cell: Cell) -> dict[str, Any]:
+    """What is written about a cell."""
+    versions = {"python": platform.python_version(), "numpy": np.__version__, "scipy": scipy.__version__}
+    versions |= cell.made_by
     # Through JSON, so that a tuple written compares equal to the list read.
     settings = json.loads(_text(cell.settings))
     return {"layout": LAYOUT, "kind": cell.kind, "settings": settings, "versions": versions}

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from poem_cma.reproduce.pictures import Line, Panel
+from poem_cma.campaign.picture import Line, Panel
 
 __all__ = ["chart", "plotly_script"]
 
@@ -38,7 +38,8 @@ def chart(panel: Panel) -> str:
     figure.update_layout(
         template="none",
         xaxis={"title": {"text": panel.x_label}} | _axis(list(panel.ticks) or _ticks(left, right)),
-        yaxis={"title": {"text": panel.y_label}} | _axis(_ticks(min([bottom, *levels]), max([top, *levels]))),
+        yaxis={"title": {"text": panel.y_label}}
+        | ({"range": [0, 1.02]} if panel.shares else _axis(_ticks(min([bottom, *levels]), max([top, *levels])))),
         legend={"orientation": "h", "y": -0.26, "yanchor": "top", "x": 0.0},
         margin={"l": 64, "r": 12, "t": 36, "b": 165},
         hovermode="x unified",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from poem_cma.reproduce.pictures import Panel, Picture
+from poem_cma.campaign.picture import Panel, Picture
 
 __all__ = ["draw"]
 
@@ -46,7 +46,8 @@ def _panel(axes: Any, panel: Panel) -> None:
         axes.axvline(x, color="#888888", lw=0.8, ls=":", label=label)
     for y, label in panel.levels:
         axes.axhline(y, color="#d55e00", lw=0.8, ls=(0, (1, 1)), label=label)
-    axes.set(title=panel.title, xlabel=panel.x_label, ylabel=panel.y_label, xscale="log", yscale="log")
+    axes.set(title=panel.title, xlabel=panel.x_label, ylabel=panel.y_label, xscale="log")
+    axes.set(ylim=(0.0, 1.02)) if panel.shares else axes.set(yscale="log")
     _ticks(axes, panel)
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2)
 
@@ -56,7 +57,8 @@ def _ticks(axes: Any, panel: Panel) -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
     plain = FuncFormatter(lambda value, _: f"{value:,.6g}")
-    for axis, limits in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
+    log_axes = [(axes.xaxis, axes.get_xlim())] + [(axes.yaxis, axes.get_ylim())] * (not panel.shares)
+    for axis, limits in log_axes:
         if limits[1] / limits[0] < 40.0:
             axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         axis.set_major_formatter(plain)

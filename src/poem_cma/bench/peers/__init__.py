@@ -1,0 +1,1 @@
+"""The players: one file for each package, and the baselines written here."""

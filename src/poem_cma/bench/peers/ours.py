@@ -1,0 +1,45 @@
+"""Our own methods, with nothing set."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+import poem_cma as pc
+from poem_cma.bench.player import Player
+from poem_cma.bench.task import Task
+from poem_cma.oracle import Oracle
+from poem_cma.randomness import Streams
+
+__all__ = ["PLAYERS"]
+
+
+def play(task: Task, method: str) -> None:
+    """`minimize` by hand, so that the recommendation can be looked at on the way."""
+    problem = task.problem
+    shared = problem.noisy and problem.shareable
+    if shared:
+        oracle = Oracle(problem.fun, problem.sample, Streams(task.seed), vectorized=True)
+    elif problem.noisy:  # the optimiser is told nothing: it must notice
+        oracle = Oracle(problem.with_noise(np.random.default_rng([task.seed, 3])), None, Streams(0), vectorized=True)
+    else:
+        oracle = Oracle(lambda X: problem.fun(X, None), None, Streams(0), vectorized=True)
+    opt = pc.Optimizer(task.x0, method=method, domain=problem.domain, budget=task.budget, seed=task.seed)
+    opt.history.most = 64  # it is not needed here
+    task.recommend(lambda: opt.result().x)
+    while (probe := opt.ask()) is not None:
+        values = task.charge(len(probe.points), partial(oracle, probe.points, probe.numbers))
+        opt.tell(probe, values)
+
+
+_LOOP = ("descent.py", "rules.py", "search.py", "differences.py")
+
+PLAYERS = [
+    Player(name, title, play, {"method": name}, role="ours", pace=80e-6, code=("methods.py", *code))
+    for name, title, code in (
+        ("auto", "auto", ("auto",)),
+        ("poem", "POEM", _LOOP),
+        ("poem-cma", "POEM-CMA", (*_LOOP, "spectrum.py")),
+    )
+]

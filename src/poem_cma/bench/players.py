@@ -1,0 +1,44 @@
+"""Everybody who takes part, by name."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+from poem_cma.bench.peers import baselines, cma_family, deterministic, evosax_peers, first_order, nevergrad_peers, ours
+from poem_cma.bench.peers import spsa as noisyopt_spsa
+from poem_cma.bench.player import Player
+from poem_cma.problems import Problem
+
+__all__ = ["PLAYERS", "choose", "takes_part"]
+
+PLAYERS: dict[str, Player] = {
+    player.name: player
+    for room in (
+        ours, baselines, noisyopt_spsa, evosax_peers, cma_family, nevergrad_peers, first_order, deterministic,
+    )
+    for player in room.PLAYERS
+}  # fmt: skip
+
+
+def choose(names: list[str] | None) -> list[Player]:
+    """The players of these names, all by default.
+
+    Examples
+    --------
+    >>> [player.title for player in choose(["auto", "pycma"])]
+    ['auto', 'pycma']
+    """
+    for name in names or ():
+        if name not in PLAYERS:
+            near = get_close_matches(name, PLAYERS, n=3) or PLAYERS
+            raise ValueError(f"no method {name!r}; there are {', '.join(near)}")
+    return [player for name, player in PLAYERS.items() if names is None or name in names]
+
+
+def takes_part(player: Player, problem: Problem) -> bool:
+    """Whether a player is for such problems."""
+    if problem.d > player.up_to:
+        return False
+    if player.role == "limit":
+        return problem.gradient is not None
+    return player.role != "deterministic" or not problem.noisy
