@@ -25,6 +25,7 @@ import numpy as np
 
 from poem_cma._types import Array
 from poem_cma.auto.compare import CANDIDATES, after_check, after_pick, candidates, checks, finished, picks
+from poem_cma.auto.estimators import step_length
 from poem_cma.auto.replay import sample_number
 from poem_cma.auto.start import after_ray, after_start, first_estimates, on_ray
 from poem_cma.auto.state import CHECK, DECAYS, HAAR, PICK, RAY, START, STEP, WALK, AutoState, empty, even
@@ -62,7 +63,7 @@ class Auto:
             active=zero, order=order, kind=kind, choice=HAAR, q=q, trial=kind == WALK, trial_calls=0, step_calls=0,
             active_trials=0, costs=empty(0), gradients=empty(0, d), subspace=empty(0, d), shares=empty(0),
             use_subspace=False, turn=zero, turns=0, overlap=0.0, memory=empty(0, d), numbers=np.zeros(0, dtype=int),
-            kept=0, replayed=0, ridges=True, along=0.0, beside=0.0, before=x0, eps=_FLOAT32,
+            kept=0, replayed=0, ridges=True, along=0.0, beside=0.0, before=x0, eps=_FLOAT32, step=step_length(_FLOAT32),
             values=np.full((probes, 1 + q), nan), rays=empty(0, d), radii=empty(0), ray_values=empty(0, 0),
             settled=True, picked=0, eta=0.0, g_norm=0.0, value=nan, value_spread=0.0, asked=0, samples=0, nfev=0,
         )  # fmt: skip

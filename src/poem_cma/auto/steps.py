@@ -107,7 +107,7 @@ def next_step(s: AutoState) -> AutoState:
     if s.dual:
         s = _moved(s, s.s)  # the scale may have changed
     s = s._replace(
-        stage=STEP, samples=s.samples + len(s.values), step_calls=0, mu=_smoothing(s),
+        stage=STEP, samples=s.samples + len(s.values), step_calls=0, mu=_smoothing(s), step=step_length(s.eps),
         rescale_at=s.rescale_at or 1.15 * s.weight,
     )  # fmt: skip
     replays = s.kind == REPLAY

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from poem_cma._types import Array
-from poem_cma.auto.estimators import Haar, Staircase, draw_haar, draw_staircase, step_length
+from poem_cma.auto.estimators import Haar, Staircase, draw_haar, draw_staircase
 from poem_cma.auto.replay import remembered
 from poem_cma.auto.state import REPLAY, WALK, AutoState, has, in_unit
 from poem_cma.domains import Box
@@ -39,7 +39,7 @@ class Walks:
 
 def _draw(s: AutoState, j: int, rng: np.random.Generator) -> Haar | Staircase:
     domain = s.run.domain
-    n, step = domain.hull_dimension(len(s.x)), step_length(s.eps)
+    n, step = domain.hull_dimension(len(s.x)), s.step
     if s.kind == REPLAY and (known := remembered(s, j)) is not None:
         return draw_haar(rng, s.centre, s.mu, s.metric, domain.tangent, n, 1, known[None], step)
     if s.kind in (WALK, REPLAY):
