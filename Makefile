@@ -64,7 +64,7 @@ fuzz: $(INSTALLED)  ## command lines and settings files at random, for ten minut
 	@echo "== fuzz"
 	@POEM_CMA_FUZZ=40 $(BIN)/pytest --quiet tests/test_command_line.py -k "any_"
 
-bench: $(INSTALLED)  ## the arena within four minutes (results/bench/report.html), and the measurements on real data
+bench: $(INSTALLED)  ## the arena within four minutes (results/bench/report.html), the measurements, time and memory
 	@echo "== arena, quick"
 	@$(BIN)/poem-cma bench --quick --out results/bench
 	@echo "== benchmarks"
@@ -73,6 +73,9 @@ bench: $(INSTALLED)  ## the arena within four minutes (results/bench/report.html
 	@$(BIN)/python benchmarks/overhead.py
 	@$(BIN)/python benchmarks/store.py
 	@$(BIN)/python benchmarks/workers.py
+	@$(BIN)/python benchmarks/replicas.py
+	@$(BIN)/python benchmarks/scale.py
+	@$(BIN)/python benchmarks/threads.py
 
 clean:  ## remove what make made
 	rm -rf $(VENV) results build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

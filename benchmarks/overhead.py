@@ -1,23 +1,29 @@
-"""What the library costs beside the objective: a POEM step against loops written by hand in NumPy.
+"""What the library costs beside the objective: POEM and `auto` against loops written by hand in NumPy.
 
-    python benchmarks/overhead.py [--rounds 30]
+    python benchmarks/overhead.py [--rounds 30] [--steps 1000] [--calls]
 
 Two loops to compare with: Algorithm 1 as the tests transcribe it line by line, and a lean one, in place and without
 anything that a single run on a ball does not need. All run in turns in this process, around the same objective, at
-d = 112; printed are the quickest round of each and the median over rounds of the ratio.
+d = 112; printed are the processor time of one oracle call in the quickest round of each, and the median over rounds of
+its ratio to the literal loop's. The literal loop sums up its weights anew for every step, so it depends on --steps.
 """
 
 from __future__ import annotations
 
 import argparse
+import collections
 import json
 import pathlib
 import sys
 import time
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 import poem_cma as pc
+from poem_cma.oracle import Oracle
+from poem_cma.randomness import Streams
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "tests"))
 from reference import algorithm_1
@@ -56,12 +62,8 @@ def lean_loop(F, x0: np.ndarray, r_eps: float, T: int, radius: float, rng: np.ra
     return total / weights if weights / r_bar > best_score else best
 
 
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--rounds", type=int, default=30)
-    parser.add_argument("--steps", type=int, default=1000)
-    arguments = parser.parse_args()
+def loops(steps: int, trivial: bool) -> dict[str, Callable[[int], object]]:
+    """What is compared: runs of 2 `steps` calls, from a seed."""
     rng = np.random.default_rng(0)
     A = rng.normal(size=(N, D)) / 4
     y = np.sign(A @ rng.normal(size=D))
@@ -69,41 +71,93 @@ def main() -> None:
     def hinge(x, i):
         return max(0.0, 1.0 - y[i] * (A[i] @ x))
 
-    def library(seed: int) -> None:
-        pc.minimize(
-            hinge, np.zeros(D), sample=lambda rng: rng.integers(N), domain=pc.Ball(1.0), method="poem",
-            budget=2 * arguments.steps, evaluate=0, seed=seed,
+    def hinges(X, i):
+        return np.maximum(0.0, 1.0 - y[i] * (X @ A[i]))
+
+    def square(x, i=None):  # noqa: ARG001
+        return float(x.dot(x))
+
+    def squares(X):
+        return np.einsum("nd,nd->n", X, X)
+
+    fun, funs = (square, squares) if trivial else (hinge, hinges)
+    sample = None if trivial else lambda rng: rng.integers(N)
+    x0 = np.full(D, 0.05)
+
+    def library(method: str, vectorized: bool) -> Callable[[int], object]:
+        return lambda seed: pc.minimize(
+            funs if vectorized else fun, x0, sample=sample, domain=pc.Ball(1.0), method=method, budget=2 * steps,
+            evaluate=0, seed=seed, vectorized=vectorized,
         )  # fmt: skip
 
-    def literal(seed: int) -> None:
+    def on_ball(x):
+        length = np.linalg.norm(x)
+        return x if length <= 1.0 else x / length
+
+    def literal(seed: int) -> object:
         rng = np.random.default_rng(seed)
+        return algorithm_1(fun, x0, 0.1, steps, on_ball, lambda: rng.standard_normal(D), lambda: rng.integers(N))
 
-        def on_ball(x):
-            length = np.linalg.norm(x)
-            return x if length <= 1.0 else x / length
+    return {
+        "literal": literal,
+        "lean": lambda seed: lean_loop(fun, x0, 0.1, steps, 1.0, np.random.default_rng(seed), N),
+        "POEM": library("poem", False),
+        "auto": library("auto", False),
+        "auto, vectorized": library("auto", True),
+    }
 
-        algorithm_1(
-            hinge, np.zeros(D), 0.1, arguments.steps, on_ball, lambda: rng.standard_normal(D), lambda: rng.integers(N)
-        )
 
-    def lean(seed: int) -> None:
-        lean_loop(hinge, np.zeros(D), 0.1, arguments.steps, 1.0, np.random.default_rng(seed), N)
+def count_calls() -> None:
+    """Print which file's functions a step of POEM calls, and how often."""
+    seen: collections.Counter[str] = collections.Counter()
 
-    loops = {"library": library, "literal": literal, "lean": lean}
-    times: dict[str, list[float]] = {name: [] for name in loops}
-    for seed in range(arguments.rounds):
-        for name, loop in loops.items():
-            start = time.perf_counter()
-            loop(seed)
-            times[name].append((time.perf_counter() - start) / arguments.steps * 1e6)
-    row = {f"{name}_us": min(taken) for name, taken in times.items()}
-    for name in ("literal", "lean"):
-        row[f"ratio_to_{name}"] = float(np.median(np.array(times["library"]) / np.array(times[name])))
-    print(f"a POEM step at d = {D}: " + ", ".join(f"{name} {row[f'{name}_us']:.1f} us" for name in loops))
-    print(f"library / literal = {row['ratio_to_literal']:.2f}, library / lean = {row['ratio_to_lean']:.2f} (medians)")
+    def note(frame: Any, event: str, _: Any) -> None:
+        if event == "call":
+            seen[pathlib.Path(frame.f_code.co_filename).name] += 1
+        elif event == "c_call":
+            seen["compiled"] += 1
+
+    opt = pc.Optimizer(np.zeros(D), method="poem", domain=pc.Ball(1.0), budget=10**6, seed=0)
+    oracle = Oracle(lambda x, i: float(x[i]), lambda rng: int(rng.integers(D)), Streams(0))
+    steps = 730  # ten blocks of directions
+    for _ in range(73):
+        opt.answer(oracle.evaluate)
+    sys.setprofile(note)
+    for _ in range(steps):
+        opt.answer(oracle.evaluate)
+    sys.setprofile(None)
+    for name, count in seen.most_common():
+        print(f"{count / steps:6.1f} {name}")
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--steps", type=int, default=1000)
+    parser.add_argument("--calls", action="store_true", help="count the function calls of a step of POEM instead")
+    arguments = parser.parse_args()
+    if arguments.calls:
+        count_calls()
+        return
+    rows = []
+    print(f"{'objective':10}{'loop':18}{'us a call':>10}{'of the literal loop':>21}")
+    for trivial in (True, False):
+        compared = loops(arguments.steps, trivial)
+        times: dict[str, list[float]] = {name: [] for name in compared}
+        for seed in range(arguments.rounds):
+            for name, loop in compared.items():
+                start = time.process_time()
+                loop(seed)
+                times[name].append((time.process_time() - start) / (2 * arguments.steps) * 1e6)
+        for name, taken in times.items():
+            ratio = float(np.median(np.array(taken) / np.array(times["literal"])))
+            row = {"objective": "trivial" if trivial else "hinge", "loop": name, "us": min(taken), "ratio": ratio}
+            rows.append(row)
+            print(f"{row['objective']:10}{name:18}{row['us']:>10.2f}{ratio:>21.2f}", flush=True)
     place = pathlib.Path("results")
     place.mkdir(exist_ok=True)
-    (place / "overhead.json").write_text(json.dumps(row, indent=1))
+    (place / "overhead.json").write_text(json.dumps(rows, indent=1))
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ def normals(seed: int, rows: int, width: int, d: int, start: int = 0) -> Iterato
     block = max(1, 2**13 // (rows * d))
     number = start
     while True:
-        rng = Streams(seed).at(Stream.DIRECTIONS, number // block)
+        rng = Streams(seed).block(Stream.DIRECTIONS, number // block)
         Z = rng.standard_normal((block, rows, width))
         for row in range(number % block, block):
             yield Z[row]

@@ -1,7 +1,8 @@
 """A run that is killed again and again: ``python killed.py FOLDER KILLS WORKERS``. Prints a line of JSON.
 
 Every round forks this process, which has everything imported, lets the child go on with the run, and kills it with
-SIGKILL at a random moment. Calls are written down by the objective itself.
+SIGKILL at a random moment: after a random number of calls, so that the speed of the machine does not matter, and a
+random part of a call. Calls are written down by the objective itself.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from poem_cma.store import store as writer
 
 FOLDER, KILLS, WORKERS = pathlib.Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 BUDGET = 1500 if WORKERS else 5000
+BYTES_A_CALL = 51  # of a line in the list of calls, about
 writer.CALLS_BETWEEN_SNAPSHOTS = 300  # many snapshots, so that kills hit them
 
 
@@ -50,6 +52,16 @@ def outcome(result: pc.Result) -> list[object]:
     return [result.x.tobytes().hex(), result.fun, result.nfev, result.failures, result.message, history]
 
 
+def wait_for_calls(child: int, count: int) -> None:
+    """Until the child has made so many calls, or has ended."""
+    file = FOLDER / "calls"
+    until = (file.stat().st_size if file.exists() else 0) + count * BYTES_A_CALL
+    while count and (file.stat().st_size if file.exists() else 0) < until:
+        if os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
+            return
+        time.sleep(0.0005)
+
+
 def main() -> None:
     whole = outcome(minimize(None, None))
     calls = (FOLDER / "calls").read_text().splitlines()
@@ -62,7 +74,8 @@ def main() -> None:
         if not child:
             minimize(store, workers)
             os._exit(0)
-        time.sleep(moments.uniform(0.0, 2.0 if WORKERS else 0.3))
+        wait_for_calls(child, round(moments.uniform(0.0, 1.6 * BUDGET / KILLS)))
+        time.sleep(moments.uniform(0.0, 0.003))
         os.kill(child, signal.SIGKILL)
         status = os.waitpid(child, 0)[1]
         if os.WIFEXITED(status):

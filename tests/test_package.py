@@ -28,9 +28,10 @@ def test_the_public_names() -> None:
     public = {name for name in vars(pc) if not name.startswith("_")}
     folder = pathlib.Path(pc.__file__).parent
     modules = {path.stem for path in folder.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
-    assert public - modules | {"minimize", "scipy_method", "datasets", "methods", "theory"} == {
+    assert public - modules | {"minimize", "replicate", "scipy_method", "datasets", "methods", "theory"} == {
         "Ball", "Box", "EvaluationError", "L1Ball", "Method", "Optimizer", "Probe", "Result", "Simplex", "Spectrum",
-        "Workers", "datasets", "effective_dimension", "gradient_spectrum", "methods", "minimize", "scipy_method",
+        "Workers", "datasets", "effective_dimension", "gradient_spectrum", "methods", "minimize", "replicate",
+        "scipy_method",
         "theory",
     }  # fmt: skip
 

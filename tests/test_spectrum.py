@@ -50,13 +50,19 @@ def test_fewer_estimates_than_dimensions_need_no_square_matrix() -> None:
     assert spectrum.vectors.shape == (d, spectrum.rank)
 
 
-def test_a_request_beyond_the_memory_limit_is_refused_with_the_numbers() -> None:
-    with pytest.raises(MemoryError, match=r"1151292 gradient estimates in 100000 dimensions need 149\.0 GiB.*4\.0 GiB"):
-        pc.effective_dimension(lambda x: 0.0, np.zeros(100_000))
-    with pytest.raises(MemoryError, match="samples=2684"):
-        pc.Optimizer(np.zeros(100_000), method=pc.methods.poem_cma(samples=3000))
+def test_a_request_beyond_the_memory_limit_is_refused_with_the_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spectra, "MEMORY_LIMIT", 2**20)
+    with pytest.raises(MemoryError, match=r"1381 gradient estimates in 270 dimensions need 0\.0 GiB.*samples=242"):
+        pc.effective_dimension(lambda x: 0.0, np.zeros(270), samples=1381)
+    with pytest.raises(MemoryError, match="samples=242"):
+        pc.Optimizer(np.zeros(270), method=pc.methods.poem_cma(samples=300))
     with pytest.raises(MemoryError, match="at most"):
-        pc.gradient_spectrum(lambda x: 0.0, np.zeros(100_000), gradients=3000)
+        pc.gradient_spectrum(lambda x: 0.0, np.zeros(270), gradients=300)
+
+
+def test_a_sketch_needs_no_more_memory_for_more_estimates() -> None:
+    assert spectra.memory_needed(100_000, 1_000_000) == spectra.memory_needed(100_000, 200) == 320_000_000
+    assert spectra.memory_needed(10**7, 1_000_000) <= spectra.MEMORY_LIMIT
 
 
 def test_inside_a_run_the_default_stays_within_memory(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,3 +154,31 @@ def test_bad_arguments(gradients: int, radius: float | None) -> None:
 def test_a_failed_call_of_a_full_gradient_is_raised() -> None:
     with pytest.raises(pc.EvaluationError, match="returned nan"):
         pc.gradient_spectrum(lambda x: float("nan"), np.zeros(3))
+
+
+@pytest.mark.parametrize("rank", [3, 40])
+def test_the_sketch_finds_the_leading_directions(rank: int) -> None:
+    """In 2,500 dimensions, with 900 estimates of a falling spectrum and noise: against the SVD of all of them."""
+    d, n = 2500, 900
+    rng = np.random.default_rng(rank)
+    basis = np.linalg.qr(rng.normal(size=(d, rank)))[0]
+    G = rng.normal(size=(n, rank)) * np.geomspace(30.0, 5.0, rank) @ basis.T + 0.02 * rng.normal(size=(n, d))
+    sketch = spectrum_of(iter(np.split(G, 30)), d, n, tol=0.01)
+    _, lengths, Q = np.linalg.svd(G, full_matrices=False)
+    np.testing.assert_allclose(sketch.eigenvalues[:rank], lengths[:rank] ** 2 / n, rtol=1e-3)
+    assert sketch.rank == rank
+    np.testing.assert_allclose(np.linalg.norm(Q[:rank] @ sketch.vectors, axis=0), 1.0, rtol=1e-6)
+    np.testing.assert_allclose(sketch.vectors.T @ sketch.vectors, np.eye(rank), atol=1e-10)
+
+
+def test_poem_cma_in_many_dimensions_and_single_precision() -> None:
+    d = 3000
+
+    def few(x: np.ndarray) -> float:
+        return float(np.abs(x[:2] - 1.0).sum())
+
+    result = pc.minimize(few, np.zeros(d, np.float32), method="poem-cma", budget=2400, seed=0)
+    assert result.x.dtype == np.float32
+    assert result.spectrum is not None
+    assert 0 < result.spectrum.rank <= 100
+    assert result.spectrum.vectors.shape == (d, result.spectrum.rank)

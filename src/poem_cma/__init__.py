@@ -14,9 +14,10 @@ from poem_cma.domains import Simplex as Simplex
 from poem_cma.minimize import minimize as minimize
 from poem_cma.optimizer import Optimizer as Optimizer
 from poem_cma.oracle import EvaluationError as EvaluationError
+from poem_cma.replicate import replicate as replicate
 from poem_cma.result import Result as Result
 from poem_cma.scipy_method import scipy_method as scipy_method
 from poem_cma.spectrum import Spectrum as Spectrum
 from poem_cma.workers import Workers as Workers
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -12,7 +12,7 @@ from poem_cma._types import Array
 from poem_cma.convex import LEAST_WEIGHT, ConvexSet, number, short, vector
 from poem_cma.domains import Box, Whole
 
-__all__ = ["Domain", "as_domain", "scaled"]
+__all__ = ["Domain", "as_domain", "scaled", "searched"]
 
 _PLAIN_DISTANCE = (
     "a scale array needs a built-in domain (Ball, Box, Simplex, L1Ball), yours knows the plain distance only: "
@@ -121,6 +121,43 @@ def scaled(domain: ConvexSet, scale: ArrayLike) -> ConvexSet:
         lower, upper = vector("lower", domain.lower / sizes), vector("upper", domain.upper / sizes)
         return domain._with(lower=lower, upper=upper)
     return _Scaled(domain, sizes)
+
+
+def searched(domain: ConvexSet, scale: float | Array | None, x0: Array) -> ConvexSet:
+    """The set that the search happens in: of x / scale, with vectors of x0's precision."""
+    inner = domain if scale is None else scaled(domain, scale)
+    return inner if x0.dtype == np.float64 or isinstance(inner, Box | Whole) else _Precise(inner, x0.dtype)
+
+
+@final
+class _Precise(ConvexSet):
+    """The same set for vectors of a given precision."""
+
+    domain: ConvexSet
+    dtype: Any
+
+    def __init__(self, domain: ConvexSet, dtype: Any) -> None:
+        vars(self).update(domain=domain, dtype=dtype, inside=domain.inside, dimension=domain.dimension)
+        vars(self).update(weighted=domain.weighted)
+
+    @property
+    def diameter(self) -> float:
+        return self.domain.diameter
+
+    def hull_dimension(self, d: int) -> int:
+        return self.domain.hull_dimension(d)
+
+    def tangent(self, V: Array, scale: float | Array = 1.0) -> Array:
+        return self.domain.tangent(V, scale).astype(self.dtype, copy=False)
+
+    def nearest(self, x: Array, weight: Array | None = None) -> Array:
+        return self.domain.project(x, weight)
+
+    def fits(self, reach: float | Array) -> float:
+        return self.domain.fits(reach)
+
+    def _shrunk(self, reach: float | Array) -> ConvexSet:
+        return self._with(domain=self.domain.shrunk(reach))
 
 
 @final

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["from_bytes", "load", "save", "to_bytes"]
 
-VERSION = 1
+VERSION = 2
 
 _FIRST_LINE = re.compile(rb"poem-cma optimizer, format (\d{1,9}), sha256 ([0-9a-f]{64})\n")
 _CUSTOM = "custom"
@@ -166,7 +166,7 @@ def _unpack(
     opt.domain = adapters.as_domain(domain, len(x0))
     opt.scale = arrays["scale"] if "scale" in arrays else header["scale"]
     opt.seed = header["seed"]
-    search_domain = opt.domain if opt.scale is None else adapters.scaled(opt.domain, opt.scale)
+    search_domain = adapters.searched(opt.domain, opt.scale, x0)
     active = opt.method.fallback if header["handed_over"] else opt.method
     if active is None:
         raise ValueError("its method does not fit the rest")
@@ -187,6 +187,7 @@ def _unpack(
     opt.history.last = None if last is None else tuple(last)
     opt.history.rows = [(int(row[0]), *row[1:]) for row in arrays["history"].tolist()]
     opt._start()
+    opt._plain = False
     told = arrays["values"].tolist()
     for i in arrays["told"].tolist():
         opt._values[i], told = told[: opt._sizes[i]], told[opt._sizes[i] :]

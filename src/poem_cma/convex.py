@@ -29,6 +29,7 @@ class ConvexSet(ABC):
     inside: bool = False
     dimension: int | None = None  # None: fits any
     weighted: bool = True  # whether it can project in a weighted distance
+    any_precision: bool = False  # whether `nearest` needs no more digits than x has
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a {type(self).__name__} cannot change: make a new one")
@@ -53,8 +54,8 @@ class ConvexSet(ABC):
             raise ValueError(f"{self!r} needs a 1-D array of its dimension, got shape {x.shape}")
         if weight is not None:
             weight = weights(weight, x.size)
-        if x.dtype == np.float64:
-            return self.nearest(x, weight)
+        if x.dtype == np.float64 or (self.any_precision and x.dtype == np.float32 and weight is None):
+            return self.nearest(x, weight).astype(x.dtype, copy=False)
         wide = x.astype(np.float64)
         y = self.nearest(wide, weight)
         if x.dtype.kind != "f":
@@ -99,7 +100,7 @@ class ConvexSet(ABC):
 
     @abstractmethod
     def nearest(self, x: Array, weight: Array | None = None) -> Array:
-        """`project` without its checks: x is a float64 vector, and the largest weight is 1."""
+        """`project` without its checks: x is a vector, float64 as a rule, and the largest weight is 1."""
 
     @abstractmethod
     def fits(self, reach: float | Array) -> float:

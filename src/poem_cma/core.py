@@ -7,7 +7,7 @@ can be asked again after a crash and answered in any order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from math import isfinite, nan
 from typing import Any, NamedTuple, Protocol
@@ -18,7 +18,9 @@ from poem_cma._types import Array, IntArray
 from poem_cma.differences import Difference
 from poem_cma.search import Search
 
-__all__ = ["Algorithm", "Learning", "Method", "Probe", "Run", "Symbols", "Values", "all_finite", "smoothed_value"]
+__all__ = [
+    "Algorithm", "Learning", "Method", "Probe", "Run", "Symbols", "Values", "mean_value", "smoothed", "smoothed_value",
+]  # fmt: skip
 
 #: How many recent steps the smoothed value remembers.
 VALUE_MEMORY = 50
@@ -43,16 +45,19 @@ class Run(NamedTuple):
     remark: str = ""  # what the user should know at the end
 
 
-class Symbols(NamedTuple):
-    """The paper's symbols at step t: what the rules read."""
+class Symbols:
+    """The paper's symbols at step t: what the rules read. Scratch paper, on which a step notes them as they change."""
 
-    run: Run
-    t: int
-    r_bar: float
-    G: float
-    unit: float  # what G is measured in, squared; see `descent.State`
-    d: float  # the dimension that is searched: d, or d*
-    mu: float
+    __slots__ = ("G", "d", "mu", "r_bar", "run", "t", "unit")
+
+    def __init__(self, run: Run, t: int, r_bar: float, G: float, unit: float, d: float, mu: float) -> None:
+        self.run = run
+        self.t = t
+        self.r_bar = r_bar
+        self.G = G
+        self.unit = unit  # what G is measured in, squared; see `descent.State`
+        self.d = d  # the dimension that is searched: d, or d*
+        self.mu = mu
 
 
 Rule = Callable[[Symbols], float]
@@ -131,8 +136,8 @@ class Algorithm(Protocol):
     def stage(self, method: Method, s: Any, randoms: Any) -> list[int]:
         """How many points each probe of the stage has; none when the run is over."""
 
-    def probe(self, method: Method, s: Any, i: int, randoms: Any) -> Probe:
-        """Probe i of the stage."""
+    def points(self, method: Method, s: Any, i: int, randoms: Any) -> tuple[Iterable[Array], list[int]]:
+        """The points of probe i of the stage, and the numbers of their xi's."""
 
     def advance(self, method: Method, s: Any, values: Values, randoms: Any, nfev: int) -> Any:
         """The next state, from the values of all probes of the stage, after `nfev` calls in all."""
@@ -147,19 +152,23 @@ class Algorithm(Protocol):
         """Whether failures have left anything of a probe."""
 
 
-def all_finite(F: list[float]) -> bool:
-    """Whether no value is NaN or infinite. The sum is quick; where it overflows, look closer."""
-    return isfinite(sum(F)) or all(map(isfinite, F))
+def mean_value(F: list[float]) -> float:
+    """The mean of the values that are finite; NaN where none is."""
+    mean = sum(F) / len(F) if F else nan
+    if isfinite(mean):
+        return mean
+    finite = [v for v in F if isfinite(v)]
+    return sum(v / len(finite) for v in finite) if finite else nan
 
 
 def smoothed_value(value: float, spread: float, t: int, F: list[float]) -> tuple[float, float]:
+    """The running mean with the values of one more step; as it was if all of them failed."""
+    mean = mean_value(F)
+    return smoothed(value, spread, t, mean) if isfinite(mean) else (value, spread)
+
+
+def smoothed(value: float, spread: float, t: int, mean: float) -> tuple[float, float]:
     """The running mean of the values of about the last VALUE_MEMORY steps, and their mean distance from it."""
-    mean = sum(F) / len(F) if F else nan
-    if not isfinite(mean):
-        F = [v for v in F if isfinite(v)]
-        if not F:
-            return value, spread
-        mean = sum(F) / len(F)
     if t == 0:
         return mean, 0.0
     share = 1.0 / (t + 1 if t < VALUE_MEMORY else VALUE_MEMORY)

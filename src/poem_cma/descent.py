@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from math import frexp, isfinite, sqrt
+from collections.abc import Iterator
+from math import frexp, isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from poem_cma._types import Array
-from poem_cma.core import Method, Probe, Run, Symbols, Values, smoothed_value
-from poem_cma.differences import Difference
+from poem_cma.arithmetic import distance, larger, length, plus
+from poem_cma.core import Method, Run, Symbols, Values, mean_value, smoothed
 from poem_cma.randomness import Streams
 from poem_cma.search import Anisotropic, Directions, Search, anisotropic
 from poem_cma.spectrum import Spectrum, spectrum_of
 
-__all__ = ["DESCENT", "Descent", "Stage", "State"]
+__all__ = ["DESCENT", "Descent", "Stage", "State", "descend", "unit_of"]
 
 
 class Stage:
@@ -34,6 +34,7 @@ class State(NamedTuple):
 
     run: Run
     search: Search
+    dimension: float  # that is searched: d, or d*
     stage: str
     t: int
     x: Array
@@ -43,6 +44,7 @@ class State(NamedTuple):
     h: float  # the distance that differences are taken over, where it is not mu
     G: float
     unit: float  # zero until a slope is not
+    flat: bool  # whether G is zero
     weight: float  # of x_t in the average
     weight_sum: float  # over k < t
     weighted_x: Array  # sum of weight times x_k, k < t
@@ -57,11 +59,6 @@ class State(NamedTuple):
     nfev: int
 
     @property
-    def dimension(self) -> float:
-        """The number of dimensions that is searched: d, or d*."""
-        return self.search.dimension
-
-    @property
     def spectrum(self) -> Spectrum | None:
         """What Algorithm 2 found."""
         return self.search.spectrum if isinstance(self.search, Anisotropic) else None
@@ -74,7 +71,7 @@ class State(NamedTuple):
     @property
     def average(self) -> Array:
         """x_bar_t, the weighted mean of x_k, k < t; x_0 before the first step."""
-        return self.weighted_x / self.weight_sum if self.weight_sum > 0.0 else self.run.x0
+        return self.weighted_x / self.weight_sum if self.t > 0 else self.run.x0
 
 
 class Descent:
@@ -82,7 +79,7 @@ class Descent:
 
     def randoms(self, method: Method, run: Run, seed: int) -> Directions:
         """Directions from random numbers."""
-        return Directions(Streams(seed), method.difference.rows, len(run.x0))
+        return Directions(Streams(seed), method.difference.rows, len(run.x0), run.x0.dtype)
 
     def begin(self, method: Method, run: Run) -> State:
         """The state before the first call."""
@@ -90,9 +87,9 @@ class Descent:
         search = method.search(len(x0), run.domain)  # isotropic, until one is learned
         stage = Stage.STEP if method.learning is None else Stage.LEARN
         s = State(
-            run, search, stage, t=0, x=x0, r=0.0, r_bar=run.initial_distance, mu=0.0, h=0.0, G=0.0, unit=0.0,
-            weight=1.0, weight_sum=0.0, weighted_x=0.0 * x0, best_score=-1.0, best_average=x0, eta=0.0, g_norm=0.0,
-            value=float("nan"), value_spread=0.0, asked=0, samples=0, nfev=0,
+            run, search, search.dimension, stage, t=0, x=x0, r=0.0, r_bar=run.initial_distance, mu=0.0, h=0.0,
+            G=0.0, unit=0.0, flat=True, weight=1.0, weight_sum=0.0, weighted_x=0.0 * x0, best_score=-1.0,
+            best_average=x0, eta=0.0, g_norm=0.0, value=float("nan"), value_spread=0.0, asked=0, samples=0, nfev=0,
         )  # fmt: skip
         return _open(method, s)
 
@@ -101,20 +98,31 @@ class Descent:
         size, calls = s.run.pairs if s.stage == Stage.LEARN else s.run.batch, method.difference.calls
         return [calls] * size if s.nfev + size * calls <= s.run.budget else []
 
-    def probe(self, method: Method, s: State, i: int, directions: Directions) -> Probe:
-        """Probe i of the stage."""
-        V = directions(s.search, s.asked + i)  # v_t ~ N(0, Σ̂), normalised
-        points = method.difference.points(s.x, s.mu, s.h, V)  # x_t ± μ_t v_t
-        m = method.difference.calls
-        first = s.samples + (i if s.run.paired else i * m)
-        numbers = [first] * m if s.run.paired else list(range(first, first + m))
-        return Probe(points, numbers, 2 * (s.asked + i))
+    def points(self, method: Method, s: State, i: int, directions: Directions) -> tuple[Iterator[Array], list[int]]:
+        """The points of probe i of the stage, and the numbers of their xi's."""
+        difference, m = method.difference, method.difference.calls
+        V = directions(s.search, s.asked + i).V  # v_t ~ N(0, Σ̂), normalised
+        points = difference.points(s.x, s.mu, s.h, V)  # x_t ± μ_t v_t
+        if s.run.paired:
+            return points, [s.samples + i] * m
+        first = s.samples + i * m
+        return points, list(range(first, first + m))
 
     def advance(self, method: Method, s: State, values: Values, directions: Directions, nfev: int) -> State:
         """The next state, from the values of all probes of the stage, after `nfev` calls in all."""
         if s.stage == Stage.LEARN:
             return _learn(method, s, values, directions, nfev)
-        return _step(method, s, values, directions, nfev)
+        if len(values) > 1:
+            return _batch(method, s, values, directions, nfev)
+        F = values[0]
+        delta = method.difference.change(F)  # ΔF_t
+        if not isfinite(delta):
+            return _skipped(method, s, 1, nfev)
+        span = method.difference.span(s.mu, s.h)
+        unit = s.unit if abs(delta) <= s.unit * span else unit_of(s.unit, delta, span)
+        slope = delta / unit / span if unit > 0.0 else 0.0  # ΔF_t / 2μ_t
+        _, w, size = directions(s.search, s.asked)  # Σ̃ v_t
+        return descend(method, s, unit, slope * s.search.gain, w, abs(slope) * size, mean_value(F), 1, nfev)
 
     def output(self, s: State) -> Array:
         """x_bar_tau, tau = argmax_t sum_{k<t} r_bar_k / r_bar_t; x_0 before the first step."""
@@ -125,52 +133,79 @@ class Descent:
         return method.difference.base
 
     def usable(self, method: Method, F: list[float]) -> bool:
-        """Whether any difference is left."""
-        return any(map(isfinite, method.difference.differences(F)))
+        """Whether the difference is left."""
+        return isfinite(method.difference.change(F))
 
 
 DESCENT = Descent()
 
 
-def _step(method: Method, s: State, values: Values, directions: Directions, nfev: int) -> State:
-    """Lines 9 to 15 of Algorithm 1, and lines 6 and 8 of the next iteration."""
-    run, search, t, x, r_bar = s.run, s.search, s.t, s.x, s.r_bar
-    delta, V = _differences(method.difference, s, values, directions)  # ΔF_t
-    n = len(values)
-    asked, samples = s.asked + n, s.samples + (n if run.paired else n * method.difference.calls)
-    if not delta:
-        return s._replace(asked=asked, samples=samples, nfev=nfev)  # nothing was learned: the step is skipped
-    unit, slopes = _slopes(s.unit, delta, method.difference.span(s.mu, s.h))  # ΔF_t / 2μ_t
-    g = search.gradient(slopes, V)  # g_t = slope · Σ̃ v_t
-    g2 = float(g.dot(g))
-    G = (s.G * (s.unit / unit) ** 2 if unit > 0.0 else 0.0) + g2  # G_t = G_{t-1} + ‖g_t‖²
-    d = search.dimension
-    eta = method.step_size(Symbols(run, t, r_bar, G, unit, d, s.mu)) if G > 0.0 else 0.0  # η_t = r̄_t / √G_t
-    x_next = run.domain.nearest(x - eta * g)  # x_{t+1} = Π_X(x_t − η_t g_t)
+def descend(
+    method: Method, s: State, unit: Any, slope: Any, w: Array, g_norm: Any, value: Any, n: int, nfev: int
+) -> State:
+    """Lines 11 to 15 of Algorithm 1, and lines 6 and 8 of the next iteration, with the gradient g_t = slope * w.
+
+    For one run, or for many together: then numbers are columns and vectors are rows (see `arithmetic`).
+    """
+    run, t, x = s.run, s.t, s.x
+    G = g_norm * g_norm if s.flat else s.G * (s.unit / unit) ** 2 + g_norm * g_norm  # G_t = G_{t-1} + ‖g_t‖²
+    flat = s.flat and not G > 0.0
+    now = Symbols(run, t, s.r_bar, G, unit, s.dimension, s.mu)
+    eta = 0.0 if flat else method.step_size(now)  # η_t = r̄_t / √G_t
+    x_next = run.domain.nearest(plus(x, -eta * slope, w))  # x_{t+1} = Π_X(x_t − η_t g_t)
 
     weight_sum = s.weight_sum + s.weight
-    weighted_x = s.weighted_x + s.weight * x  # x̄_{t+1} = weighted_x / weight_sum
-    moved = x_next - run.x0
-    r = sqrt(moved.dot(moved))
-    r_bar = max(r_bar, r)  # r̄_{t+1} = max{r̄_t, ‖x_{t+1} − x_0‖}
-    x_next, mu, h, weight = _ready(method, search, x_next, Symbols(run, t + 1, r_bar, G, unit, d, 0.0))
-    best_score, best_average, score = s.best_score, s.best_average, s.weight_sum / s.weight
-    if weight_sum / weight < score and score > best_score:  # x̄_t would be lost: it may be the output
-        best_score, best_average = score, s.average
-    F = values[0] if n == 1 else _joined(values)
-    value, value_spread = smoothed_value(s.value, s.value_spread, t, F)
+    weighted_x = plus(s.weighted_x, s.weight, x)  # x̄_{t+1} = weighted_x / weight_sum
+    r = distance(x_next, run.x0)
+    now.t, now.r_bar = t + 1, larger(s.r_bar, r)  # r̄_{t+1} = max{r̄_t, ‖x_{t+1} − x_0‖}
+    x_next, mu, h, weight = _ready(method, s.search, x_next, now)
+    best_score, best_average = s.best_score, s.best_average
+    overtaken = weight_sum / weight < s.weight_sum / s.weight
+    if overtaken is not False:  # x̄_t may be the output
+        best_score, best_average = _best(s, overtaken)
+    value, spread = smoothed(s.value, s.value_spread, t, value)
+    samples = s.samples + (n if run.paired else n * method.difference.calls)
     return State(
-        run, search, s.stage, t + 1, x_next, r, r_bar, mu, h, G, unit, weight, weight_sum, weighted_x,
-        best_score, best_average, eta, sqrt(g2), value, value_spread, asked, samples, nfev,
+        run, s.search, s.dimension, s.stage, t + 1, x_next, r, now.r_bar, mu, h, G, unit, flat, weight, weight_sum,
+        weighted_x, best_score, best_average, eta, g_norm, value, spread, s.asked + n, samples, nfev,
     )  # fmt: skip
 
 
-def _ready(method: Method, search: Search, x: Array, now: Symbols) -> tuple[Array, float, float, float]:
+def _best(s: State, overtaken: Any) -> tuple[Any, Array]:
+    """The best of the averages whose score falls; x̄_t joins them where it does."""
+    better = (s.weight_sum / s.weight > s.best_score) & overtaken
+    if not isinstance(better, np.ndarray):
+        return (s.weight_sum / s.weight, s.average) if better else (s.best_score, s.best_average)
+    if not better.any():
+        return s.best_score, s.best_average
+    return np.where(better, s.weight_sum / s.weight, s.best_score), np.where(better, s.average, s.best_average)
+
+
+def _batch(method: Method, s: State, values: Values, directions: Directions, nfev: int) -> State:
+    """The step along the mean of several estimates; without those that failed, the mean is as unbiased."""
+    delta = [method.difference.change(F) for F in values]
+    kept = [i for i, change in enumerate(delta) if isfinite(change)]
+    if not kept:
+        return _skipped(method, s, len(values), nfev)
+    unit, slopes = _slopes(s, method, [delta[i] for i in kept])
+    W = np.array([directions(s.search, s.asked + i).w for i in kept])
+    g = (np.array(slopes) * (s.search.gain / len(kept))).astype(W.dtype) @ W
+    return descend(method, s, unit, 1.0, g, length(g), mean_value(_joined(values)), len(values), nfev)
+
+
+def _skipped(method: Method, s: State, n: int, nfev: int) -> State:
+    """Nothing was learned: the step is asked again, on other samples."""
+    samples = s.samples + (n if s.run.paired else n * method.difference.calls)
+    return s._replace(asked=s.asked + n, samples=samples, nfev=nfev)
+
+
+def _ready(method: Method, search: Search, x: Array, now: Symbols) -> tuple[Array, Any, Any, Any]:
     """x_t with room for its probes in the domain, mu_t, h_t, and the weight of x_t in the average."""
     mu = method.smoothing(now)  # μ_t = r̄_t √(d*/(t+1))
     if now.run.domain.inside:
         x, mu = _with_room(now.run.domain, x, mu, method.difference.spread * search.reach)
-    h = mu if method.spacing is None else method.spacing(now._replace(mu=mu))
+    now.mu = mu
+    h = mu if method.spacing is None else method.spacing(now)
     return x, mu, h, method.weight(now)
 
 
@@ -196,52 +231,43 @@ def _learn(method: Method, s: State, values: Values, directions: Directions, nfe
     """Algorithm 2: the second moment of M two-point estimates at x_0, filtered, becomes the search distribution."""
     learning, run, d = method.learning, s.run, len(s.x)
     assert learning is not None
-    delta = _joined([method.difference.differences(F) for F in values])
+    delta = [method.difference.change(F) for F in values]
     kept = [i for i, change in enumerate(delta) if isfinite(change)]
-    unit, slopes = _slopes(s.unit, [delta[i] for i in kept], method.difference.span(s.mu, s.h))
+    unit, slopes = _slopes(s, method, [delta[i] for i in kept])
 
     def estimates() -> Iterator[Array]:  # drawn again, a block at a time, rather than kept
-        for start in range(0, len(kept), directions.block):
-            part = slice(start, start + directions.block)
-            V = np.concatenate([directions(s.search, s.asked + i) for i in kept[part]])
-            yield np.array(slopes[part])[:, None] * s.search.whiten(V)  # g_i = d ΔF_i / 2μ · v_i
+        for start in range(0, len(kept), directions.size):
+            part = slice(start, start + directions.size)
+            W = np.array([directions(s.search, s.asked + i).w for i in kept[part]])
+            yield (s.search.gain * np.array(slopes[part]))[:, None] * W  # g_i = d ΔF_i / 2μ · v_i
 
     spectrum = spectrum_of(
         estimates(), d, len(kept), tol=learning.tol, ridge=learning.ridge / unit / unit if unit else 0.0,
         dimension=run.domain.hull_dimension(d),
     )  # fmt: skip
     search = anisotropic(spectrum, run.domain.tangent, learning.whitening) if spectrum.rank else s.search
-    value, value_spread = smoothed_value(s.value, s.value_spread, s.t, _joined(values))
+    value, value_spread = smoothed(s.value, s.value_spread, s.t, mean_value(_joined(values)))
     n = len(values)
     return _open(method, s._replace(
-        search=search, stage=Stage.STEP, unit=unit, value=value, value_spread=value_spread,
+        search=search, dimension=search.dimension, stage=Stage.STEP, unit=unit, value=value, value_spread=value_spread,
         asked=s.asked + n, samples=s.samples + (n if run.paired else n * method.difference.calls), nfev=nfev,
     ))  # fmt: skip
 
 
-def _differences(difference: Difference, s: State, values: Values, directions: Directions) -> tuple[list[float], Array]:
-    """The differences of a step that did not fail, and the directions they were taken along."""
-    if len(values) == 1:
-        delta, V = difference.differences(values[0]), difference.along(directions(s.search, s.asked))
-    else:
-        delta = _joined([difference.differences(F) for F in values])
-        V = np.concatenate([difference.along(directions(s.search, s.asked + i)) for i in range(len(values))])
-    if not isfinite(sum(delta)):
-        kept = [j for j, change in enumerate(delta) if isfinite(change)]
-        return [delta[j] for j in kept], V[kept]  # the mean over the others is as unbiased
-    return delta, V
+def _joined(parts: Values) -> list[float]:
+    return [value for part in parts for value in part]
 
 
-def _joined(parts: Sequence[list[float]]) -> list[float]:
-    return parts[0] if len(parts) == 1 else [value for part in parts for value in part]
+def _slopes(s: State, method: Method, delta: list[float]) -> tuple[float, list[float]]:
+    """Slopes, and the unit that they are measured in."""
+    span = method.difference.span(s.mu, s.h)
+    unit = unit_of(s.unit, max(delta, key=abs, default=0.0), span)
+    return unit, [change / unit / span if unit > 0.0 else 0.0 for change in delta]
 
 
-def _slopes(unit: float, delta: list[float], span: float) -> tuple[float, list[float]]:
-    """Slopes, in units of a power of two that is at least `unit` and next to the steepest of them."""
-    peak = abs(delta[0]) if len(delta) == 1 else max(map(abs, delta), default=0.0)
-    if peak > unit * span:
-        exponent = frexp(peak)[1] - frexp(span)[1]
-        unit = max(unit, 2.0 ** min(max(exponent, -1022), 1023))
-    if unit == 0.0:
-        return unit, delta
-    return unit, [delta[0] / unit / span] if len(delta) == 1 else [change / unit / span for change in delta]
+def unit_of(unit: float, change: float, span: float) -> float:
+    """The power of two next to the slope change / span, or `unit` where that is steeper."""
+    if abs(change) <= unit * span:
+        return unit
+    exponent = frexp(change)[1] - frexp(span)[1]
+    return max(unit, 2.0 ** min(max(exponent, -1022), 1023))

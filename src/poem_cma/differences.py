@@ -1,26 +1,26 @@
-"""Which points a probe asks for, and how their values become differences along its directions.
+"""Which points a probe asks for, and how their values become a difference along its (last) direction.
 
-A failed call is NaN; it makes the difference it belongs to NaN, and every difference where it is a shared base.
+A failed call is NaN, and so is its difference.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
-
 from poem_cma._types import Array
+from poem_cma.arithmetic import LONG, plus
 
 __all__ = ["Central", "Difference", "Double", "Forward"]
 
 
 class Difference(Protocol):
-    """A way to take differences along directions."""
+    """A way to take a difference along a direction."""
 
     @property
     def rows(self) -> int:
-        """How many random vectors one probe takes."""
+        """How many random vectors one probe takes; the difference is along the last."""
 
     @property
     def calls(self) -> int:
@@ -28,23 +28,20 @@ class Difference(Protocol):
 
     @property
     def base(self) -> int | None:
-        """The point whose value all differences share, if there is one."""
+        """The point that lies on no direction and is asked again when it fails, if there is one."""
 
     @property
     def spread(self) -> float:
         """No point is further from x than this many smoothing radii times the longest direction."""
 
-    def points(self, x: Array, mu: float, h: float, V: Array) -> Array:
-        """The points to query (calls, d), around x, with the smoothing radius mu and the spacing h."""
+    def points(self, x: Array, mu: float, h: float, V: Array) -> Iterator[Array]:
+        """The points to query around x, with the smoothing radius mu and the spacing h: fresh vectors, one by one."""
 
     def span(self, mu: float, h: float) -> float:
-        """What a difference is divided by to become a slope."""
+        """What the difference is divided by to become a slope."""
 
-    def along(self, V: Array) -> Array:
-        """The directions that the differences are taken along."""
-
-    def differences(self, F: list[float]) -> list[float]:
-        """The differences of the values, one for each row of `along`."""
+    def change(self, F: list[float]) -> float:
+        """The difference of the values."""
 
 
 @dataclass(frozen=True)
@@ -56,22 +53,20 @@ class Central:
     base: None = None
     spread: float = 1.0
 
-    def points(self, x: Array, mu: float, h: float, V: Array) -> Array:
-        P = np.empty((2, len(x)))
-        plus, minus = P[0], P[1]
-        np.multiply(V[0], mu, minus)
-        np.add(x, minus, plus)
-        np.subtract(x, minus, minus)
-        return P
+    def points(self, x: Array, mu: float, h: float, V: Array) -> Iterator[Array]:
+        if x.size > LONG:  # parts of long vectors are better read again than kept
+            yield plus(x, mu, V[0])
+            yield plus(x, -mu, V[0])
+        else:
+            step = mu * V[0]
+            yield x + step
+            yield x - step
 
     def span(self, mu: float, h: float) -> float:
         return 2.0 * mu
 
-    def along(self, V: Array) -> Array:
-        return V
-
-    def differences(self, F: list[float]) -> list[float]:
-        return [F[0] - F[1]]
+    def change(self, F: list[float]) -> float:
+        return F[0] - F[1]
 
 
 @dataclass(frozen=True)
@@ -83,17 +78,15 @@ class Forward:
     base: int = 0
     spread: float = 1.0
 
-    def points(self, x: Array, mu: float, h: float, V: Array) -> Array:
-        return np.stack((x, x + mu * V[0]))
+    def points(self, x: Array, mu: float, h: float, V: Array) -> Iterator[Array]:
+        yield x.copy()
+        yield plus(x, mu, V[0])
 
     def span(self, mu: float, h: float) -> float:
         return mu
 
-    def along(self, V: Array) -> Array:
-        return V
-
-    def differences(self, F: list[float]) -> list[float]:
-        return [F[1] - F[0]]
+    def change(self, F: list[float]) -> float:
+        return F[1] - F[0]
 
 
 @dataclass(frozen=True)
@@ -105,15 +98,14 @@ class Double:
     base: int = 0
     spread: float = 2.0
 
-    def points(self, x: Array, mu: float, h: float, V: Array) -> Array:
-        base = x + mu * V[0]
-        return np.stack((base, base + h * V[1]))
+    def points(self, x: Array, mu: float, h: float, V: Array) -> Iterator[Array]:
+        base = plus(x, mu, V[0])
+        beside = plus(base, h, V[1])
+        yield base
+        yield beside
 
     def span(self, mu: float, h: float) -> float:
         return h
 
-    def along(self, V: Array) -> Array:
-        return V[1:]
-
-    def differences(self, F: list[float]) -> list[float]:
-        return [F[1] - F[0]]
+    def change(self, F: list[float]) -> float:
+        return F[1] - F[0]

@@ -64,7 +64,7 @@ def effective_dimension(
     >>> import numpy as np, poem_cma as pc
     >>> steep = np.array([10.0, 1.0, 1.0, 1.0, 1.0])
     >>> pc.effective_dimension(lambda x: steep @ x, np.zeros(5), samples=400, tol=0.0, seed=0)
-    Spectrum(effective_dimension=2.446, condition=3.484, rank=5, size=400, nfev=800)
+    Spectrum(effective_dimension=2.241, condition=3.814, rank=5, size=400, nfev=800)
     """
     x = check_x0(x0)
     seed = make_seed(seed)

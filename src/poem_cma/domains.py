@@ -34,6 +34,7 @@ class Ball(ConvexSet):
 
     radius: float
     center: float | Array
+    any_precision = True
 
     def __init__(self, radius: float, center: ArrayLike = 0.0, *, inside: bool = False) -> None:
         middle = vector("center", center)
@@ -76,6 +77,7 @@ class Box(ConvexSet):
 
     lower: float | Array
     upper: float | Array
+    any_precision = True
 
     def __init__(self, lower: ArrayLike, upper: ArrayLike, *, inside: bool = False) -> None:
         low, high = vector("lower", lower), vector("upper", upper)
@@ -227,6 +229,8 @@ class L1Ball(ConvexSet):
 @final
 class Whole(ConvexSet):
     """All of R^d."""
+
+    any_precision = True
 
     @property
     def diameter(self) -> float:

@@ -36,7 +36,7 @@ class History:
     def record(self, s: Any, extras: tuple[float, ...] = ()) -> None:
         """Add a step, with what the method tells beside the usual columns."""
         # For values of F near 1e300 these products may leave the range of floating point, and are then inf or 0.
-        unit = s.unit or 1.0
+        unit = 1.0 if s.flat else s.unit
         self.last = (s.nfev, s.value, s.eta / unit, s.mu, s.r, s.g_norm * unit, s.dimension, *extras)
         if self.seen % self.stride == 0:
             self.rows.append(self.last)
@@ -51,6 +51,8 @@ class History:
         if last is not None and (not rows or rows[-1][0] != last[0]):
             rows = [*rows, last]
         width = max(map(len, rows), default=len(COLUMNS))
+        if all(len(row) == width for row in rows):
+            return np.array(rows, dtype=float).reshape(len(rows), width)
         table = np.zeros((len(rows), width))
         for j, row in enumerate(rows):
             table[j, : len(row)] = row

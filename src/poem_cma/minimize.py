@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from math import inf, sqrt
 from typing import Any, Literal
 
@@ -19,7 +20,7 @@ from poem_cma.oracle import EvaluationError, Oracle
 from poem_cma.randomness import Stream, Streams, make_seed
 from poem_cma.result import Result, Status
 
-__all__ = ["minimize"]
+__all__ = ["check_evaluate", "finished", "minimize"]
 
 #: Probes that are evaluated in one call of a function of rows hold at most so many numbers.
 ROWS_AT_ONCE = 2**22
@@ -121,7 +122,7 @@ def minimize(
     True
     """
     loop = _Loop(callback, target, time_limit)
-    final = _check_evaluate(evaluate, budget)
+    final = check_evaluate(evaluate, budget)
     if workers is not None or store is not None or batch == "auto":
         from poem_cma.drive import drive
 
@@ -140,21 +141,32 @@ def minimize(
     with _progress_bar(opt, budget) if progress else nullcontext() as bar:
         try:
             status, message = loop.run(opt, oracle, all_at_once=vectorized == "rows", show=bar)
-            result = opt.result(status, message)
-            if final and result.status != Status.FAILURES:
-                _measure(result, oracle, final)
+            result = finished(opt, oracle, status, message, final, budget)
             if bar is not None:
                 bar.finish(result.nfev)
         except KeyboardInterrupt:
             result = opt.result(Status.INTERRUPTED, "interrupted; this is the result so far")
+            _explain(result, oracle)
         except EvaluationError as error:
             error.result = opt.result(Status.FAILURES, str(error))
             raise
+    return result
+
+
+def finished(opt: Optimizer, oracle: Oracle, status: int | None, message: str, final: int, budget: int) -> Result:
+    """The result of a run that is over, its point measured by `final` calls."""
+    result = opt.result(status, message)
+    if final and result.status != Status.FAILURES:
+        _measure(result, oracle, final)
     if result.status == Status.BUDGET:  # the optimiser's own budget leaves out the calls that measure the result
         result.message = result.message.replace(f"of {budget - final} calls", f"of {budget} calls")
+    _explain(result, oracle)
+    return result
+
+
+def _explain(result: Result, oracle: Oracle) -> None:
     if oracle.first_failure is not None:
         result.message += f" ({result.failures} calls failed; the first: {oracle.first_failure})"
-    return result
 
 
 class _Loop:
@@ -175,11 +187,8 @@ class _Loop:
     def run(self, opt: Optimizer, oracle: Oracle, all_at_once: bool, show: Any) -> tuple[int | None, str]:
         """The status and message of a stop that was asked for; (None, "") at the end of the budget."""
         watched = any(w is not None for w in (self.callback, self.target, self.time_limit, show))
-        while (probe := opt.ask()) is not None:
-            if all_at_once:
-                _tell_together(opt, oracle, probe)
-            else:
-                opt.tell(probe, oracle(probe.points, probe.numbers))
+        go_on = partial(_tell_together, opt, oracle) if all_at_once else partial(opt.answer, oracle.evaluate)
+        while go_on():
             if watched and (stop := self.stop(opt, show)) is not None:
                 return stop
         return None, ""
@@ -212,17 +221,20 @@ class _Loop:
         return value + 2.0 * stderr <= self.target
 
 
-def _tell_together(opt: Optimizer, oracle: Oracle, probe: Probe) -> None:
-    """Evaluate everything that can be asked now in one call of a function of rows."""
-    probes = [probe]
-    numbers = probe.points.size
-    while numbers < ROWS_AT_ONCE and (more := opt.ask()) is not None:
-        probes.append(more)
-        numbers += more.points.size
+def _tell_together(opt: Optimizer, oracle: Oracle) -> bool:
+    """Evaluate everything that can be asked now in one call of a function of rows; False at the end of the run."""
+    probes: list[Probe] = []
+    numbers = 0
+    while numbers < ROWS_AT_ONCE and (probe := opt.ask()) is not None:
+        probes.append(probe)
+        numbers += probe.points.size
+    if not probes:
+        return False
     values = oracle(np.concatenate([p.points for p in probes]), [n for p in probes for n in p.numbers])
     for p in probes:
         opt.tell(p, values[: len(p.points)])
         values = values[len(p.points) :]
+    return True
 
 
 def _scipy_style(callback: Callable[..., Any]) -> Callable[[Optimizer], bool]:
@@ -253,7 +265,8 @@ def _measure(result: Result, oracle: Oracle, final: int) -> None:
     rows = max(1, ROWS_AT_ONCE // len(result.x))
     for n in range(0, final, rows):
         numbers = list(range(n, min(n + rows, final)))
-        values[numbers] = oracle(np.tile(result.x, (len(numbers), 1)), numbers, Stream.EVALUATION)
+        points = (result.x.copy() for _ in numbers)
+        values[numbers] = oracle(points, numbers, Stream.EVALUATION)
     summarise(result, values)
 
 
@@ -270,7 +283,7 @@ def summarise(result: Result, values: Array) -> None:
         result.fun_stderr = size * float(np.std((finite - result.fun) / size, ddof=1)) / sqrt(len(finite))
 
 
-def _check_evaluate(evaluate: int | None, budget: Any) -> int:
+def check_evaluate(evaluate: int | None, budget: Any) -> int:
     if evaluate is None:
         return min(200, int(budget) // 50) if isinstance(budget, int | float | np.integer) else 0
     if isinstance(evaluate, bool) or not isinstance(evaluate, int | np.integer) or evaluate < 0:

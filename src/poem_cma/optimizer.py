@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable
 from math import isfinite, nan
 from typing import Any
 
@@ -10,11 +11,12 @@ import numpy as np
 
 from poem_cma import checkpoint, core
 from poem_cma._types import Array
-from poem_cma.adapters import as_domain, scaled
+from poem_cma.adapters import as_domain, searched
 from poem_cma.core import Algorithm, Method, Probe
 from poem_cma.descent import DESCENT
 from poem_cma.history import History
 from poem_cma.methods import by_name
+from poem_cma.oracle import matrix
 from poem_cma.randomness import make_seed
 from poem_cma.result import Result, Status
 from poem_cma.setup import check_batch, check_budget, check_scale, check_x0, inside_domain, make_run
@@ -72,12 +74,12 @@ class Optimizer:
         x = check_x0(x0)
         self.method = by_name(method)
         self.domain = as_domain(domain, len(x))
-        self.scale = check_scale(scale, len(x))
+        self.scale = check_scale(scale, x)
         self.seed = make_seed(seed)
         x = inside_domain(x, self.domain)
-        search_domain = self.domain
+        search_domain = searched(self.domain, self.scale, x)
         if self.scale is not None:
-            x, search_domain = x / self.scale, scaled(self.domain, self.scale)
+            x = x / self.scale
         run = make_run(self.method, x, search_domain, check_budget(budget), check_batch(batch), bool(paired))
         self._state: Any = _algorithm(run.method).begin(run.method, run)
         self.history = History()
@@ -88,6 +90,7 @@ class Optimizer:
     def _start(self) -> None:
         self._again: list[int] = []  # probes whose base value failed and is asked again, not handed out yet
         self._bases: set[int] = set()  # the same, all of them; none when a stage is closed
+        self._plain = False  # whether the stage is a single probe that nobody holds, and nothing is unusual
         self._follow()
         self._open_stage()
 
@@ -103,11 +106,16 @@ class Optimizer:
     def _open_stage(self) -> None:
         s = self._state
         self._sizes: list[int] = self._algorithm.stage(self._active, s, self._randoms)  # points of each probe
+        if self._plain and len(self._sizes) == 1:
+            return  # everything is as it was
+        if not self._sizes:
+            self._follow()  # the last directions, which may be large, are not needed any more
         self._nfev: int = s.nfev  # calls told so far
         self._waiting = len(self._sizes)  # probes without an answer
         self._values: list[list[float] | None] = [None] * self._waiting
         self._repeats = 0  # base values that were asked a second time
         self._next = 0
+        self._plain = self._waiting == 1 and self.scale is None and self._barren == 0
 
     def ask(self) -> Probe | None:
         """The next probe, or None when everything asked so far must be told first, or the run is over."""
@@ -115,26 +123,27 @@ class Optimizer:
             return None
         if self._again:
             return self._base_probe(self._again.pop(0))
+        self._plain = False  # somebody else holds a probe
         while (i := self._next) < len(self._values):
             self._next = i + 1
             if self._values[i] is None:
-                probe: Probe = self._algorithm.probe(self._active, self._state, i, self._randoms)
-                return probe if self.scale is None else self._to_user(probe)
+                points, numbers = self._algorithm.points(self._active, self._state, i, self._randoms)
+                return Probe(self._to_user(matrix(points)), numbers, 2 * (self._state.asked + i))
         return None
 
     def _base_probe(self, i: int) -> Probe:
-        probe = self._algorithm.probe(self._active, self._state, i, self._randoms)
+        points, numbers = self._algorithm.points(self._active, self._state, i, self._randoms)
         b = self._algorithm.base(self._active)
         assert b is not None
-        return self._to_user(Probe(probe.points[b : b + 1], probe.numbers[b : b + 1], probe.id + 1))
+        return Probe(self._to_user(matrix(points)[b : b + 1]), [numbers[b]], 2 * (self._state.asked + i) + 1)
 
-    def _to_user(self, probe: Probe) -> Probe:
+    def _to_user(self, points: Array) -> Array:
         if self.scale is None:
-            return probe
-        points = probe.points * self.scale
+            return points
+        points = points * self.scale
         if self.domain.inside:  # rounding in the change of scale must not break the promise
             points = np.array([self.domain.project(x) for x in points])
-        return probe._replace(points=points)
+        return points
 
     def tell(self, probe: Probe, values: Any) -> None:
         """Tell the values of a probe's points, in order; NaN or infinity means that the call failed."""
@@ -145,15 +154,37 @@ class Optimizer:
         F = values if type(values) is list else _numbers(values)
         if len(F) != (m := 1 if again else self._sizes[i]):
             raise ValueError(f"probe {probe.id} has {m} points, but {len(F)} values were told")
+        self._take(i, F, again)
+
+    def answer(self, oracle: Callable[[Iterable[Array], list[int]], list[float]]) -> bool:
+        """Ask, evaluate and tell one probe, its points made one at a time; False where `ask` would give None."""
+        if self._plain:
+            points, numbers = self._algorithm.points(self._active, self._state, 0, self._randoms)
+            F = oracle(points, numbers)
+            if isfinite(sum(F)):
+                self._nfev += len(F)
+                self._close_stage([F])
+            else:
+                self._plain, self._next = False, 1
+                self._take(0, F, again=False)
+            return True
+        probe = self.ask()
+        if probe is not None:
+            self.tell(probe, oracle(probe.points, probe.numbers))
+        return probe is not None
+
+    def _take(self, i: int, F: list[float], again: bool) -> None:
+        """Note the values of probe i; the last one closes the stage."""
         self._nfev += len(F)
-        if core.all_finite(F) and not again:
+        if isfinite(sum(F)) and not again:
             self._values[i] = F
             self._barren = 0
         elif self._failed(i, F, again):
             return  # the base value is asked again
         self._waiting -= 1
         if not self._waiting:
-            self._close_stage()
+            values: Any = self._values  # all are told
+            self._close_stage(values)
 
     def _failed(self, i: int, F: list[float], again: bool) -> bool:
         """Note what failed; whether the base value did and is asked again: once, where that can save a difference."""
@@ -182,9 +213,8 @@ class Optimizer:
         self._repeats += 1
         return True
 
-    def _close_stage(self) -> None:
+    def _close_stage(self, values: core.Values) -> None:
         before = self._state
-        values: Any = self._values  # all are told
         self._state = self._algorithm.advance(self._active, before, values, self._randoms, self._nfev)
         if self._state.run.method is not self._active:
             self._follow()
@@ -250,9 +280,11 @@ class Optimizer:
         return Status.RUNNING, "the run is not over"
 
     def _point(self, x: Array) -> Array:
-        # An average lies in the domain but for rounding; a copy, so that nobody can change the run.
+        # An average lies in the domain but for rounding; never the run's own vector, so that nobody can change it.
         x = x if self.scale is None else x * self.scale
-        return np.array(self.domain.project(x))
+        y = self.domain.project(x)
+        held = [v for v in (self._state.run.x0, *self._state) if isinstance(v, np.ndarray)]
+        return y.copy() if any(np.may_share_memory(y, v) for v in held) else y
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the whole run to a file: arrays and a JSON header, replaced in one go."""

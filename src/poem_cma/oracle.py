@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import groupby
 from math import isfinite, nan
 from typing import Any, Literal
@@ -11,9 +11,10 @@ from typing import Any, Literal
 import numpy as np
 
 from poem_cma._types import Array
+from poem_cma.compiled import as_callable
 from poem_cma.randomness import Stream, Streams
 
-__all__ = ["EvaluationError", "Oracle"]
+__all__ = ["EvaluationError", "Oracle", "in_rows", "matrix", "one_for_each"]
 
 
 class EvaluationError(RuntimeError):
@@ -61,27 +62,29 @@ class Oracle:
             raise ValueError(f'vectorized must be True, False or "rows", not {vectorized!r}')
         if on_failure not in ("drop", "raise"):
             raise ValueError(f'on_failure must be "drop" or "raise", not {on_failure!r}')
+        fun = as_callable(fun)
         _check_signature(fun, sample)
         self._fun = fun
         self._sample = sample
         self._streams = streams
         self._raise = on_failure == "raise"
-        self._evaluate = {False: self._one_by_one, True: self._by_sample, "rows": self._by_row}[vectorized]
+        #: The values at points, each on the xi that its number names; NaN where a call failed.
+        self.evaluate = {False: self._one_by_one, True: self._by_sample, "rows": self._by_row}[vectorized]
         self.nfev = 0
         self.first_failure: str | None = None
 
-    def __call__(self, points: Array, samples: list[int], stream: Stream = Stream.SAMPLES) -> list[float]:
-        """The values at the points (m, d), each on the xi that its number names; NaN where a call failed."""
-        self.nfev += len(points)
-        return self._evaluate(points, samples, stream)
+    def __call__(self, points: Iterable[Array], samples: list[int], stream: Stream = Stream.SAMPLES) -> list[float]:
+        """The same as `evaluate`."""
+        return self.evaluate(points, samples, stream)
 
-    def _one_by_one(self, points: Array, samples: list[int], stream: Stream) -> list[float]:
+    def _one_by_one(self, points: Iterable[Array], samples: list[int], stream: Stream = Stream.SAMPLES) -> list[float]:
+        self.nfev += len(samples)
         fun = self._fun
         values: list[float] = []
         number: int | None = None
         xi: tuple[Any, ...] = ()
-        for j, n in enumerate(samples):
-            x = points[j]
+        for x in points:
+            n = samples[len(values)]
             if n != number and self._sample is not None:
                 number = n
                 xi = (self._sample(self._streams.at(stream, n)),)
@@ -90,9 +93,12 @@ class Oracle:
             except Exception as error:
                 value = self._failed(x, xi, error)
             values.append(float(value) if isinstance(value, float) and isfinite(value) else self._number(value, x, xi))
+            del x  # before the next is made: it may be large
         return values
 
-    def _by_sample(self, points: Array, samples: list[int], stream: Stream) -> list[float]:
+    def _by_sample(self, rows: Iterable[Array], samples: list[int], stream: Stream = Stream.SAMPLES) -> list[float]:
+        self.nfev += len(samples)
+        points = matrix(rows)
         if self._sample is None:
             return self._many(points, ())
         values: list[float] = []
@@ -104,24 +110,31 @@ class Oracle:
             start = stop
         return values
 
-    def _by_row(self, points: Array, samples: list[int], stream: Stream) -> list[float]:
+    def _by_row(self, rows: Iterable[Array], samples: list[int], stream: Stream = Stream.SAMPLES) -> list[float]:
+        self.nfev += len(samples)
+        points = matrix(rows)
         if self._sample is None:
             return self._many(points, ())
+        return self._many(points, (in_rows(self.draw(samples, stream)),))
+
+    @property
+    def samples(self) -> bool:
+        """Whether there is a xi to draw."""
+        return self._sample is not None
+
+    def draw(self, samples: list[int], stream: Stream = Stream.SAMPLES) -> list[Any]:
+        """The xi's that the numbers name; nothing where there is nothing to draw."""
+        if self._sample is None:
+            return []
         drawn = {n: self._sample(self._streams.at(stream, n)) for n in dict.fromkeys(samples)}
-        xi: Any = [drawn[n] for n in samples]
-        if all(np.isscalar(v) and not isinstance(v, str | bytes) for v in xi):
-            xi = np.array(xi)
-        return self._many(points, (xi,))
+        return [drawn[n] for n in samples]
 
     def _many(self, points: Array, xi: tuple[Any, ...]) -> list[float]:
-        m = len(points)
         try:
             out = self._fun(points, *xi)
         except Exception as error:
-            return [self._failed(points, xi, error)] * m
-        values = np.array(out, dtype=float)
-        if values.shape != (m,):
-            raise ValueError(f"vectorized fun was given {m} points and must return shape ({m},), not {values.shape}")
+            return [self._failed(points, xi, error)] * len(points)
+        values = one_for_each(points, out)
         for j in np.flatnonzero(~np.isfinite(values)):
             self._failed(points[j], xi, None, values[j])
         return values.tolist()  # type: ignore[no-any-return]
@@ -157,6 +170,26 @@ class Oracle:
 _FAILED = float(
     "nan"
 )  # an object of its own, so that a failure that was noted can be told from a NaN that fun returned
+
+
+def in_rows(xi: list[Any]) -> Any:
+    """Samples for the rows of a matrix: an array where each is a number, a list where not."""
+    plain = all(np.isscalar(v) and not isinstance(v, str | bytes) for v in xi)
+    return np.array(xi) if plain else xi
+
+
+def one_for_each(points: Array, out: Any) -> Array:
+    """What a function of rows returned, as an array of one number for each."""
+    values = np.array(out, dtype=float)
+    m = len(points)
+    if values.shape != (m,):
+        raise ValueError(f"vectorized fun was given {m} points and must return shape ({m},), not {values.shape}")
+    return values
+
+
+def matrix(points: Iterable[Array]) -> Array:
+    """Points that may come one by one as the rows of a matrix."""
+    return points if isinstance(points, np.ndarray) else np.array(list(points))
 
 
 def _check_signature(fun: Any, sample: Any) -> None:

@@ -1,4 +1,4 @@
-"""The nearest point of a set, set by set: formulas on 1-D float64 arrays, nothing checked.
+"""The nearest point of a set, set by set: formulas on 1-D arrays, nothing checked.
 
 "Nearest" minimises sum_i w_i (y_i - x_i)^2; no weight means w = 1. A weight comes with a largest entry of 1,
 which changes no minimiser. Only differences and ratios of the input are formed, so that coordinates of 1e200
@@ -11,9 +11,11 @@ import math
 
 import numpy as np
 
+from poem_cma import arithmetic
 from poem_cma._types import Array
+from poem_cma.arithmetic import LONG
 
-__all__ = ["ball", "box", "l1_ball", "length", "simplex"]
+__all__ = ["ball", "balls", "box", "l1_ball", "length", "simplex"]
 
 _ROUNDING = 4 * float(np.finfo(np.float64).eps)
 _MAX_NEWTON = 1000  # about 5 steps where weights are of similar size, up to a few for each decade between them
@@ -21,7 +23,7 @@ _MAX_NEWTON = 1000  # about 5 steps where weights are of similar size, up to a f
 
 def length(h: Array) -> float:
     """Euclidean norm, without overflow or underflow."""
-    square = float(np.vdot(h, h))  # of numpy's inner products, the one that stays silent when it overflows
+    square = _square(h)
     if 1e-280 < square < 1e300:
         return math.sqrt(square)
     largest = float(np.abs(h).max(initial=0.0))
@@ -31,11 +33,17 @@ def length(h: Array) -> float:
     return largest * math.sqrt(float(np.vdot(h, h)))
 
 
+def _square(h: Array) -> float:
+    # Of numpy's inner products, vdot is the one that stays silent when it overflows.
+    return float(np.vdot(h, h)) if h.size <= LONG else arithmetic.square(h)
+
+
 def ball(x: Array, radius: float, center: float | Array, weight: Array | None = None) -> Array:
     """Nearest point of {|y - center| <= radius}; `x` itself where it is inside."""
     centred = type(center) is float and center == 0.0
     h = x if centred else x - center
-    if 1e-280 < (square := float(np.vdot(h, h))) < 1e300 and square <= radius * radius:
+    square = float(np.vdot(h, h)) if h.size <= LONG else arithmetic.square(h)
+    if 1e-280 < square <= radius * radius < 1e300:
         return x  # the usual case, on a short way
     distance = length(h)
     if distance <= radius:
@@ -43,8 +51,24 @@ def ball(x: Array, radius: float, center: float | Array, weight: Array | None = 
     h = h / distance
     if weight is not None:
         h = _weighted_direction(h, radius / distance, weight)
-    y = radius * h
-    return y if centred else center + y
+    h *= radius  # it is ours
+    return h if centred else center + h
+
+
+def balls(X: Array, radius: float, center: float | Array) -> Array:
+    """`ball` for each row, with the same bits."""
+    centred = type(center) is float and center == 0.0
+    H = X if centred else X - center
+    squares = arithmetic.square(H)
+    least, most = float(squares.min()), float(squares.max())
+    if not 1e-280 < least <= most < 1e300:
+        return np.array([ball(x, radius, center) for x in X])
+    if most <= radius * radius:
+        return X
+    distances = np.sqrt(squares)
+    Y = radius * (H / distances)
+    inside = (squares <= radius * radius) | (distances <= radius)
+    return np.where(inside, X, Y if centred else center + Y)
 
 
 def _weighted_direction(h: Array, rho: float, weight: Array) -> Array:
@@ -68,7 +92,8 @@ def _weighted_direction(h: Array, rho: float, weight: Array) -> Array:
 
 def box(x: Array, lower: float | Array, upper: float | Array) -> Array:
     """Nearest point of {lower <= y <= upper}, which no weight moves."""
-    return np.minimum(np.maximum(x, lower), upper)  # np.clip takes twice as long on short arrays
+    y = np.maximum(x, lower, dtype=x.dtype)  # np.clip takes twice as long on short arrays
+    return np.minimum(y, upper, out=y)
 
 
 def simplex(x: Array, total: float, weight: Array | None = None) -> Array:

@@ -1,13 +1,16 @@
 """Step sizes, smoothing radii and averaging weights: one function for each cell of the paper's Table 1.
 
-A rule reads the symbols of step t and returns a number. Plain arithmetic only: the same formula serves numbers and
-arrays. Steps are counted from t = 0. Whatever is measured in units of F is divided by `s.unit` (see `descent.State`).
+A rule reads the symbols of step t and returns a number. Plain arithmetic only (and `arithmetic.root`): the same formula
+serves one run and many. Steps are counted from t = 0. Whatever is measured in units of F is divided by `s.unit` (see
+`descent.State`).
 """
 
 from __future__ import annotations
 
 from math import log
 from typing import TYPE_CHECKING
+
+from poem_cma.arithmetic import root
 
 if TYPE_CHECKING:
     from poem_cma.core import Symbols
@@ -32,12 +35,12 @@ __all__ = [
 
 def distance_over_gradients(s: Symbols) -> float:
     """eta_t = r_bar_t / sqrt(G_t)."""
-    return s.r_bar / s.G**0.5
+    return s.r_bar / root(s.G)
 
 
 def poem_smoothing(s: Symbols) -> float:
     """mu_t = r_bar_t sqrt(d* / (t+1)); POEM's d* is d."""
-    return s.r_bar * (s.d / (s.t + 1)) ** 0.5
+    return s.r_bar * root(s.d / (s.t + 1))
 
 
 def distance_weight(s: Symbols) -> float:
@@ -51,12 +54,12 @@ def distance_weight(s: Symbols) -> float:
 def tpbco_step(s: Symbols) -> float:
     """eta = D / (L sqrt(d T))."""
     run = s.run
-    return run.diameter / (run.lipschitz / s.unit * (s.d * run.steps) ** 0.5)
+    return run.diameter / (run.lipschitz / s.unit * root(s.d * run.steps))
 
 
 def tpbco_smoothing(s: Symbols) -> float:
     """mu = D sqrt(d / T)."""
-    return s.run.diameter * (s.d / s.run.steps) ** 0.5
+    return s.run.diameter * root(s.d / s.run.steps)
 
 
 # TPGE (Duchi et al. 2015)
@@ -65,7 +68,7 @@ def tpbco_smoothing(s: Symbols) -> float:
 def tpge_step(s: Symbols) -> float:
     """eta_t = D / (L sqrt(d log(2d) (t+1)))."""
     run, d = s.run, s.d
-    return run.diameter / (run.lipschitz / s.unit * (d * log(2.0 * d) * (s.t + 1)) ** 0.5)
+    return run.diameter / (run.lipschitz / s.unit * root(d * log(2.0 * d) * (s.t + 1)))
 
 
 def tpge_smoothing(s: Symbols) -> float:
@@ -85,12 +88,12 @@ def tpge_inner_smoothing(s: Symbols) -> float:
 def rsnso_step(s: Symbols) -> float:
     """eta = s_0 / (d L sqrt(T))."""
     run = s.run
-    return run.distance / (s.d * (run.lipschitz / s.unit) * run.steps**0.5)
+    return run.distance / (s.d * (run.lipschitz / s.unit) * root(run.steps))
 
 
 def rsnso_smoothing(s: Symbols) -> float:
     """mu = s_0 sqrt(d / T)."""
-    return s.run.distance * (s.d / s.run.steps) ** 0.5
+    return s.run.distance * root(s.d / s.run.steps)
 
 
 def uniform_weight(s: Symbols) -> float:  # noqa: ARG001

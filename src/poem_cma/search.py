@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from poem_cma._types import Array
+from poem_cma.arithmetic import length
 from poem_cma.randomness import Stream, Streams
 from poem_cma.spectrum import Spectrum, exact_moments
 
-__all__ = ["Anisotropic", "Directions", "Gaussian", "Search", "Sphere", "anisotropic"]
+__all__ = ["Anisotropic", "Directions", "Drawn", "Gaussian", "Search", "Sphere", "anisotropic", "drawn", "whiten"]
 
 
 class Search(Protocol):
@@ -37,11 +38,12 @@ class Search(Protocol):
     def directions(self, Z: Array) -> Array:
         """Directions (..., d) from standard normal numbers (..., width), which may be overwritten."""
 
-    def whiten(self, V: Array) -> Array:
-        """The inverse second moment of the directions, applied to the rows of V."""
+    @property
+    def gain(self) -> float:
+        """Whitening, the inverse second moment of the directions, is this factor times `reshaped`."""
 
-    def gradient(self, slopes: list[float], V: Array) -> Array:
-        """The mean of slope times whitened direction."""
+    def reshaped(self, V: Array) -> Array:
+        """The rows of V, whitened but for the factor; V itself where all directions are alike."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,11 +58,12 @@ class Sphere:
     def directions(self, Z: Array) -> Array:
         return _normalised(self.tangent(Z))
 
-    def whiten(self, V: Array) -> Array:
-        return self.dimension * V  # E[v v'] = I/d
+    @property
+    def gain(self) -> float:
+        return self.dimension  # E[v v'] = I/d
 
-    def gradient(self, slopes: list[float], V: Array) -> Array:
-        return _mean(slopes, V, self.dimension)
+    def reshaped(self, V: Array) -> Array:
+        return V
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +74,7 @@ class Gaussian:
     dimension: int
     tangent: Callable[[Array], Array]
     reach: float = np.inf
+    gain: float = 1.0  # E[u u'] = I
 
     def directions(self, Z: Array) -> Array:
         U = self.tangent(Z)
@@ -78,11 +82,8 @@ class Gaussian:
             U = U * np.minimum(1.0, self.reach / _lengths(U))
         return U
 
-    def whiten(self, V: Array) -> Array:
-        return V  # E[u u'] = I
-
-    def gradient(self, slopes: list[float], V: Array) -> Array:
-        return _mean(slopes, V)
+    def reshaped(self, V: Array) -> Array:
+        return V
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +98,7 @@ class Anisotropic:
     inverse_floor: float
     tangent: Callable[[Array], Array]
     reach: float = 1.0
+    gain: float = 1.0
 
     @property
     def dimension(self) -> float:
@@ -115,15 +117,12 @@ class Anisotropic:
             U = U + np.sqrt(s.floor) * self.tangent(Z[..., k:])
         return _normalised(U)
 
-    def whiten(self, V: Array) -> Array:
+    def reshaped(self, V: Array) -> Array:
         Q = self.spectrum.vectors
         C = V @ Q
         if self.inverse_floor == 0.0:
             return (C * self.inverse) @ Q.T
         return self.inverse_floor * V + (C * (self.inverse - self.inverse_floor)) @ Q.T
-
-    def gradient(self, slopes: list[float], V: Array) -> Array:
-        return self.whiten(_mean(slopes, V))
 
 
 def anisotropic(spectrum: Spectrum, tangent: Callable[[Array], Array], whitening: str) -> Anisotropic:
@@ -138,46 +137,62 @@ def anisotropic(spectrum: Spectrum, tangent: Callable[[Array], Array], whitening
     return Anisotropic(spectrum, 1.0 / m, 1.0 / m_floor if m_floor > 0.0 else 0.0, tangent)
 
 
+def whiten(search: Search, V: Array) -> Array:
+    """The inverse second moment of the directions, applied to the rows of V."""
+    return search.gain * search.reshaped(V)
+
+
+class Drawn(NamedTuple):
+    """The directions of a probe, and the gradient that a slope along the last of them stands for: slope * gain * w."""
+
+    V: Array  # (rows, d)
+    w: Array  # (d,)
+    size: float  # |w| * gain
+
+
 class Directions:
-    """Direction number n of a search, a pure function of the seed and n, drawn a block at a time for speed."""
+    """The directions of probe number n, a pure function of the seed and n, drawn a block at a time for speed."""
 
-    def __init__(self, streams: Streams, rows: int, d: int) -> None:
+    def __init__(self, streams: Streams, rows: int, d: int, dtype: Any = np.float64) -> None:
         self.rows = rows
-        self.block = max(1, 2**13 // (rows * d))
+        self.size = max(1, 2**13 // (rows * d))  # of a block, in probes
         self._streams = streams
+        self._dtype = dtype
         self._search: Search | None = None  # whose block is held
-        self._at = self._number = -1
-        self._V: Array = np.empty(0)  # the block
-        self._probe: Array = np.empty(0)  # and the probe last asked for, which is asked for again when told
+        self._first = 0  # its first probe
+        self._block: list[Drawn] = []
 
-    def __call__(self, search: Search, number: int) -> Array:
-        """The directions (rows, d) of probe `number`."""
-        if number != self._number or search is not self._search:
-            self._find(search, number)
-        return self._probe
+    def __call__(self, search: Search, number: int) -> Drawn:
+        """What is drawn for probe `number`."""
+        at = number - self._first
+        if not 0 <= at < len(self._block) or search is not self._search:
+            self._block = []  # before the next is made: it may be most of the memory
+            block, at = divmod(number, self.size)
+            V, W, sizes = self.draw(search, block)
+            self._block = list(map(Drawn, V, W, sizes[:, 0].tolist()))
+            self._first, self._search = block * self.size, search
+        return self._block[at]
 
-    def _find(self, search: Search, number: int) -> None:
-        block, row = divmod(number, self.block)
-        if block != self._at or search is not self._search:
-            rng = self._streams.at(Stream.DIRECTIONS, block)
-            self._V = search.directions(rng.standard_normal((self.block, self.rows, search.width)))
-            self._at, self._search = block, search
-        self._number, self._probe = number, self._V[row]
+    def draw(self, search: Search, block: int) -> tuple[Array, Array, Array]:
+        """A block of directions (size, rows, d), their w (size, d), and the sizes of these (size, 1)."""
+        return drawn(search, self.normals(search, block))
+
+    def normals(self, search: Search, block: int, out: Array | None = None) -> Array:
+        """The standard normal numbers (size, rows, width) that a block is made of."""
+        rng = self._streams.block(Stream.DIRECTIONS, block)
+        return rng.standard_normal((self.size, self.rows, search.width), self._dtype, out)
 
 
-def _mean(slopes: list[float], V: Array, factor: float = 1.0) -> Array:
-    """factor / q * sum_j slope_j v_j."""
-    q = len(slopes)
-    if q == 1:
-        g: Array = (factor * slopes[0]) * V[0]
-    else:
-        g = (factor / q * np.array(slopes)) @ V
-    return g
+def drawn(search: Search, Z: Array) -> tuple[Array, Array, Array]:
+    """Directions from standard normal numbers (..., rows, width), which may be overwritten, their w, and its size."""
+    V = search.directions(Z).astype(Z.dtype, copy=False)
+    W = search.reshaped(V[..., -1, :]).astype(Z.dtype, copy=False)
+    return V, W, search.gain * _lengths(W)
 
 
 def _lengths(U: Array) -> Array:
-    squares: Array = np.einsum("...i,...i->...", U, U)[..., None]
-    return np.sqrt(squares)
+    lengths: Array = length(U.reshape(-1, U.shape[-1])).reshape(*U.shape[:-1], 1)
+    return lengths.astype(U.dtype, copy=False)
 
 
 def _normalised(U: Array) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from math import inf, isfinite, nan
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 
 from poem_cma import spectrum, theory
 from poem_cma._types import Array
+from poem_cma.arithmetic import length
 from poem_cma.core import Method, Run
 
 #: With fewer calls, or with noise of its own at every point, `auto` leaves the work to its fallback.
@@ -21,17 +23,21 @@ __all__ = [
     "check_budget",
     "check_memory",
     "check_scale",
+    "check_working_memory",
     "check_x0",
     "default_initial_distance",
     "inside_domain",
+    "machine_memory",
     "make_run",
+    "working_memory",
 ]
 
 
 def check_x0(x0: Any) -> Array:
-    """The starting point as a vector of finite numbers."""
+    """The starting point as a vector of finite numbers, in double precision unless it comes in single."""
+    single = getattr(x0, "dtype", None) == np.float32
     try:
-        x = np.array(x0, dtype=float)
+        x: Array = np.array(x0, dtype=np.float32 if single else np.float64)
     except (TypeError, ValueError):
         raise TypeError(f"x0 must be a vector of numbers, not {x0!r}") from None
     x = np.atleast_1d(x)
@@ -67,22 +73,23 @@ def check_batch(batch: Any) -> int:
     return int(batch)
 
 
-def check_scale(scale: Any, d: int) -> float | Array | None:
+def check_scale(scale: Any, x: Array) -> float | Array | None:
     """The typical size of each variable."""
     if scale is None:
         return None
+    d = len(x)
     s = np.asarray(scale, dtype=float)
     if s.ndim > 1 or (s.ndim == 1 and len(s) != d):
         raise ValueError(f"scale must be a number or have one entry for each of the {d} variables, not shape {s.shape}")
     if not (np.isfinite(s).all() and (s > 0).all()):
         raise ValueError("scale must be positive and finite")
-    return float(s) if s.ndim == 0 else s
+    return float(s) if s.ndim == 0 else s.astype(x.dtype)
 
 
 def inside_domain(x0: Array, domain: Any) -> Array:
     """x0 itself, or the nearest point of the domain, with a warning."""
     nearest: Array = domain.project(x0)
-    if not domain.contains(x0):
+    if not np.array_equal(nearest, x0) and not domain.contains(x0):
         gap = float(np.sqrt(((x0 - nearest) ** 2).sum()))
         warnings.warn(
             f"x0 lies outside the domain; the run starts from its projection, {gap:.3g} away",
@@ -94,7 +101,7 @@ def inside_domain(x0: Array, domain: Any) -> Array:
 
 def default_initial_distance(x0: Array, diameter: float) -> float:
     """r_eps: a twentieth of the domain's diameter, or where that says nothing 1e-2 (1 + |x0|)."""
-    return diameter / 20.0 if 0.0 < diameter < inf else 1e-2 * (1.0 + float(np.sqrt(x0 @ x0)))
+    return diameter / 20.0 if 0.0 < diameter < inf else 1e-2 * (1.0 + float(length(x0)))
 
 
 def calls_per_step(method: Method, batch: int) -> int:
@@ -106,6 +113,7 @@ def make_run(method: Method, x0: Array, domain: Any, budget: float, batch: int, 
     """The constants of a run, or an error that says what is missing."""
     if method.fallback is not None and (not paired or budget < LEAST_SHARED):
         method = method.fallback
+    check_working_memory(method, x0)
     if domain.hull_dimension(len(x0)) == 0:
         raise ValueError("the domain is a single point: there is nothing to optimise")
     settings = method.settings
@@ -161,6 +169,30 @@ def _pairs(method: Method, d: int, budget: float) -> int:
     if spectrum.memory_needed(d, d) > spectrum.MEMORY_LIMIT:  # no d x d matrix fits: stay with a thin one
         most = min(most, spectrum.MEMORY_LIMIT // spectrum.memory_needed(d, 1))
     return max(1, int(most))
+
+
+def working_memory(method: Method, x0: Array) -> int:
+    """Bytes that a run takes: eight vectors; `auto` keeps some fifteen and up to 32 directions."""
+    return (8 if method.algorithm is None else 48) * x0.nbytes
+
+
+def machine_memory() -> float:
+    """Bytes of memory that this machine has; infinite where it does not tell."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return inf
+
+
+def check_working_memory(method: Method, x0: Array) -> None:
+    """Refuse a run that this machine cannot hold, before anything of it is made."""
+    needed, there = working_memory(method, x0), machine_memory()
+    if needed > there:
+        half = " Give x0 in float32 for half of it," if x0.dtype == np.float64 else " Use"
+        raise MemoryError(
+            f"{method.name} in {len(x0)} dimensions needs about {needed / 2**30:.1f} GiB, and this machine has "
+            f"{there / 2**30:.1f} GiB.{half} or a machine with more; POEM needs least"
+        )
 
 
 def check_memory(d: int, samples: int) -> None:

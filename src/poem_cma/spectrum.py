@@ -16,6 +16,10 @@ __all__ = ["MEMORY_LIMIT", "Spectrum", "exact_moments", "gradient_moment", "memo
 #: The most memory, in bytes, that the estimates and their decomposition may take. A request beyond it is refused.
 MEMORY_LIMIT = 4 * 2**30
 
+#: In more dimensions than these, many estimates are kept as a sketch of `_SKETCH` rows, or of as many as fit in memory.
+SKETCH_ABOVE = 2000
+_SKETCH = 100
+
 
 @dataclass(frozen=True, eq=False)
 class Spectrum:
@@ -72,7 +76,12 @@ class Spectrum:
 
 def memory_needed(d: int, samples: int) -> int:
     """Bytes that the decomposition of `samples` estimates in d dimensions takes: two matrices, the thinner kind."""
-    return 2 * 8 * d * min(samples, d)
+    rows = min(samples, d)
+    return 2 * 8 * d * (min(rows, 2 * _sketch_rows(d)) if d > SKETCH_ABOVE else rows)
+
+
+def _sketch_rows(d: int) -> int:
+    return int(max(1, min(_SKETCH, MEMORY_LIMIT // (4 * 8 * d))))
 
 
 def spectrum_of(
@@ -92,7 +101,8 @@ def spectrum_of(
         Gradient estimates, a block at a time; `samples` rows in all.
     d, samples : int
         Their dimension and their number M. Fewer estimates than dimensions are decomposed as they are (thin SVD);
-        a d x d matrix is formed only for M >= d.
+        a d x d matrix is formed only for M >= d. Above `SKETCH_ABOVE` dimensions neither is done with more than two
+        hundred: of each two hundred rows the leading hundred directions are kept (streaming PCA).
     tol, ridge : float
         The spectral filter and the multiple of the identity that is added before it.
     dimension : int, optional
@@ -103,7 +113,9 @@ def spectrum_of(
     >>> spectrum_of([np.array([[2.0, 0.0, 0.0], [0.0, 1.0, 0.0]])], d=3, samples=2)
     Spectrum(effective_dimension=1.25, condition=4, rank=2, size=2, nfev=0)
     """
-    if samples < d:
+    if d > SKETCH_ABOVE and samples > 2 * _sketch_rows(d):
+        lam, Q = _from_sketch(estimates, d, samples)
+    elif samples < d:
         lam, Q = _from_estimates(estimates, d, samples)
     else:
         lam, Q = _from_second_moment(estimates, d, samples)
@@ -114,7 +126,7 @@ def spectrum_of(
     top = max(float(lam[0]) if len(lam) else 0.0, floor)
     rounding = top * d * np.finfo(float).eps  # an eigenvalue below it is a zero
     keep = (lam > rounding) & (lam >= tol * top)
-    lam, Q = lam[keep], Q[:, keep]
+    lam, Q = lam[keep], _signed(Q[:, keep])
     floor = floor if floor > rounding and floor >= tol * top else 0.0
     rank = full if floor > 0.0 else len(lam)
     spectrum = Spectrum(lam, Q, 0.0, 1.0, rank, samples, 0, floor)
@@ -124,6 +136,13 @@ def spectrum_of(
         effective_dimension=theory.effective_dimension(every),
         condition=theory.condition_number(every),
     )
+
+
+def _signed(Q: Array) -> Array:
+    """Eigenvectors are known up to their sign: with it chosen, rounding cannot turn the directions of a run around."""
+    top = np.abs(Q).argmax(axis=0)
+    Q[:, Q[top, np.arange(Q.shape[1])] < 0.0] *= -1.0
+    return Q
 
 
 def _from_estimates(estimates: Iterable[Array], d: int, samples: int) -> tuple[Array, Array]:
@@ -139,6 +158,37 @@ def _from_estimates(estimates: Iterable[Array], d: int, samples: int) -> tuple[A
         return np.empty(0), np.empty((d, 0))
     Q, s, _ = svd(G.T, full_matrices=False, overwrite_a=True, check_finite=False)
     return s**2 / samples, Q
+
+
+def _from_sketch(estimates: Iterable[Array], d: int, samples: int) -> tuple[Array, Array]:
+    """The leading eigenpairs of (1/M) sum g_i g_i', in one pass and the memory of a few rows.
+
+    Rows are collected until there are two hundred; then the leading hundred principal directions, each with its length,
+    stand for all so far. What is dropped on the way are directions of less weight than all that are kept.
+    """
+    kept = _sketch_rows(d)
+    B = np.empty((2 * kept, d))
+    filled = 0
+    for block in estimates:
+        for row in block:
+            if filled == len(B):
+                squares, Q = _principal(B)
+                B[:kept] = Q[:kept] * np.sqrt(squares[:kept, None])
+                filled = kept
+            B[filled] = row
+            filled += 1
+    squares, Q = _principal(B[:filled])
+    return squares[:kept] / samples, Q[:kept].T
+
+
+def _principal(B: Array) -> tuple[Array, Array]:
+    """Squared lengths and directions (rows) of the principal axes of the rows of B, the longest first."""
+    from scipy.linalg import eigh
+
+    squares, U = eigh(B @ B.T, check_finite=False)
+    squares, U = np.maximum(squares[::-1], 0.0), U[:, ::-1]
+    lengths = np.sqrt(np.maximum(squares, 1e-28 * squares[0]))
+    return squares, (U / np.where(lengths > 0.0, lengths, 1.0)).T @ B
 
 
 def _from_second_moment(estimates: Iterable[Array], d: int, samples: int) -> tuple[Array, Array]:

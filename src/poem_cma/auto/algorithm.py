@@ -17,6 +17,7 @@ PICK    at the end, the averages, the last iterate and x_0 are compared on commo
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import inf, isfinite, nan
 from typing import Any
 
@@ -27,10 +28,10 @@ from poem_cma.auto.compare import CANDIDATES, after_check, after_pick, candidate
 from poem_cma.auto.estimators import step_length
 from poem_cma.auto.replay import sample_number
 from poem_cma.auto.start import after_ray, after_start, first_estimates, on_ray
-from poem_cma.auto.state import CHECK, DECAYS, HAAR, PICK, RAY, START, STEP, WALK, AutoState, empty
+from poem_cma.auto.state import CHECK, DECAYS, HAAR, PICK, RAY, START, STEP, WALK, AutoState, empty, even
 from poem_cma.auto.steps import after_step, with_room
 from poem_cma.auto.walks import Walks
-from poem_cma.core import Method, Probe, Run, Values
+from poem_cma.core import Method, Run, Values
 from poem_cma.domains import Box
 from poem_cma.randomness import Streams
 
@@ -54,18 +55,17 @@ class Auto:
             tiny = min(tiny, 1e-3 * run.domain.diameter)
         order = free_axes(run)
         kind, q, probes = first_estimates(run, len(order))
+        zero = even(0.0, x0)
         s = AutoState(
-            run=run, stage=START, t=0, x=x0, centre=x0, r=0.0, mu=tiny, s=empty(d), G=empty(d), unit=0.0, R=tiny,
-            dual=False, radial=0.0, radial_squares=0.0, weight=0.0, path_weight=0.0, last_weight=0.0, rescale_at=0.0,
-            grown=0,
-            averages=np.tile(x0, (len(DECAYS), 1)), metric=np.ones(d), by_units=False, squares=empty(d),
-            tested=empty(d), active=empty(d), order=order, kind=kind, choice=HAAR, q=q, trial=kind == WALK,
-            trial_calls=0, step_calls=0, active_trials=0, costs=empty(0), gradients=empty(0, d), subspace=empty(0, d),
-            shares=empty(0), use_subspace=False, turn=empty(d), turns=0, overlap=0.0, memory=empty(0, d),
-            numbers=np.zeros(0, dtype=int), kept=0, replayed=0, ridges=True, along=0.0, beside=0.0, before=x0,
-            eps=_FLOAT32, step=step_length(_FLOAT32), values=np.full((probes, 1 + q), nan), rays=empty(0, d),
-            radii=empty(0), ray_values=empty(0, 0), settled=True, picked=0, eta=0.0, g_norm=0.0, value=nan,
-            value_spread=0.0, asked=0, samples=0, nfev=0,
+            run=run, stage=START, t=0, x=x0, centre=x0, r=0.0, mu=tiny, s=zero, G=zero, unit=0.0, R=tiny, dual=False,
+            radial=0.0, radial_squares=0.0, weight=0.0, path_weight=0.0, last_weight=0.0, rescale_at=0.0, grown=0,
+            averages=np.tile(x0, (len(DECAYS), 1)), metric=even(1.0, x0), by_units=False, squares=zero, tested=zero,
+            active=zero, order=order, kind=kind, choice=HAAR, q=q, trial=kind == WALK, trial_calls=0, step_calls=0,
+            active_trials=0, costs=empty(0), gradients=empty(0, d), subspace=empty(0, d), shares=empty(0),
+            use_subspace=False, turn=zero, turns=0, overlap=0.0, memory=empty(0, d), numbers=np.zeros(0, dtype=int),
+            kept=0, replayed=0, ridges=True, along=0.0, beside=0.0, before=x0, eps=_FLOAT32, step=step_length(_FLOAT32),
+            values=np.full((probes, 1 + q), nan), rays=empty(0, d), radii=empty(0), ray_values=empty(0, 0),
+            settled=True, picked=0, eta=0.0, g_norm=0.0, value=nan, value_spread=0.0, asked=0, samples=0, nfev=0,
         )  # fmt: skip
         return with_room(s)
 
@@ -74,7 +74,12 @@ class Auto:
         return [len(places) for _, places in self._asked(s, walks)]
 
     def _asked(self, s: AutoState, walks: Walks) -> list[tuple[int, list[int]]]:
-        """Which xi is asked at which places."""
+        """Which xi is asked at which places; worked out once for each state."""
+        if walks.asked_by is not s:
+            walks.asked, walks.asked_by = self._places(s, walks), s
+        return walks.asked
+
+    def _places(self, s: AutoState, walks: Walks) -> list[tuple[int, list[int]]]:
         if s.stage in (START, STEP):
             needs = [(j, _needed(walks(s, j), v, s.eps)) for j, v in enumerate(s.values)]
             return [(j, places) for j, places in needs if places]
@@ -86,36 +91,40 @@ class Auto:
             return [(j, list(range(CANDIDATES))) for j in range(picks(s.run))]
         return []
 
-    def probe(self, method: Method, s: AutoState, i: int, walks: Walks) -> Probe:
-        """Probe i of the stage."""
+    def points(self, method: Method, s: AutoState, i: int, walks: Walks) -> tuple[Iterable[Array], list[int]]:
+        """The points of probe i of the stage, and the numbers of their xi's."""
         j, places = self._asked(s, walks)[i]
+        points: Iterable[Array]
         if s.stage == RAY:
-            points = np.array([on_ray(s, i, r) for i, r in _ray_points(s)])
+            points = (np.array(on_ray(s, i, r)) for i, r in _ray_points(s))
         elif s.stage == CHECK:
-            points = np.stack((s.run.x0, s.average))
+            points = (x.copy() for x in (s.run.x0, s.average))
         elif s.stage == PICK:
-            points = candidates(s)
+            points = (x.copy() for x in candidates(s))
         else:
             points = walks(s, j).points(places)
         number = sample_number(s, j) if s.stage == STEP else s.samples + j
-        return Probe(points, [number] * len(points), 2 * (s.asked + i))
+        return points, [number] * len(places)
 
     def advance(self, method: Method, s: AutoState, values: Values, walks: Walks, nfev: int) -> Any:
         """The next state, from the values of the stage."""
         asked = self._asked(s, walks)
-        calls = nfev - s.nfev
-        s = s._replace(asked=s.asked + len(asked), nfev=nfev, eps=_rounding(s.eps, values))
+        calls, eps = nfev - s.nfev, _rounding(s.eps, values)
+        if s.stage in (START, STEP):
+            return self._told(s._replace(
+                asked=s.asked + len(asked), nfev=nfev, eps=eps, values=_filled(s.values, asked, values),
+                step_calls=s.step_calls + calls,
+            ), walks)  # fmt: skip
+        s = s._replace(asked=s.asked + len(asked), nfev=nfev, eps=eps)
         if s.stage == RAY:
             after = after_ray(s, values)
             return self._fit(after, walks) if isinstance(after, AutoState) else after
         if s.stage == CHECK:
             return after_check(s, values)
-        if s.stage == PICK:
-            return after_pick(s, values)
-        v = s.values.copy()
-        for (j, places), F in zip(asked, values, strict=True):
-            v[j, places] = [f if isfinite(f) else inf for f in F]  # infinite: not to be had
-        s = s._replace(values=v, step_calls=s.step_calls + calls)
+        return after_pick(s, values)
+
+    def _told(self, s: AutoState, walks: Walks) -> AutoState:
+        """An estimate goes on while it needs more values; then comes the step."""
         if not self._asked(s, walks):
             s = after_start(s, walks) if s.stage == START else after_step(s, walks)
         return self._fit(s, walks)
@@ -137,13 +146,21 @@ class Auto:
 
     def output(self, s: AutoState) -> Array:
         """The point to use."""
-        x: Array = s.averages[s.picked] if s.picked < len(DECAYS) else candidates(s)[s.picked]
+        x: Array = candidates(s)[s.picked]
         return x
 
 
 def _needed(estimator: Any, v: Array, eps: float) -> list[int]:
     places: list[int] = estimator.needed(v[: estimator.size], eps)
     return places
+
+
+def _filled(values: Array, asked: list[tuple[int, list[int]]], told: Values) -> Array:
+    """What is known of the step's samples, with what was told."""
+    v = values.copy()
+    for (j, places), F in zip(asked, told, strict=True):
+        v[j, places] = [f if isfinite(f) else inf for f in F]  # infinite: not to be had
+    return v
 
 
 def _ray_points(s: AutoState) -> list[tuple[int, float]]:

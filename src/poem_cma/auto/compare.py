@@ -71,9 +71,9 @@ def finished(s: AutoState) -> AutoState:
     return s._replace(stage=DONE, run=s.run._replace(remark=remark))
 
 
-def candidates(s: AutoState) -> Array:
+def candidates(s: AutoState) -> list[Array]:
     """The points of which the best is returned."""
-    return np.concatenate((s.averages, s.before[None], s.x[None], s.run.x0[None]))
+    return [*s.averages, s.before, s.x, s.run.x0]
 
 
 def hand_over(s: AutoState, why: str) -> Any:

@@ -8,19 +8,22 @@ has kinks. Values are NaN where they are not asked, and infinite where the call 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from math import isfinite, isinf, isnan, nan, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from poem_cma._types import Array, IntArray
+from poem_cma.arithmetic import length
 
 __all__ = ["Haar", "Staircase", "draw_haar", "draw_staircase", "step_length"]
 
 Tangent = Callable[[Array], Array]
 Flags = NDArray[np.bool_]
 
+_MANY_DIMENSIONS = 2000  # in which random directions are taken for orthogonal
 _ROUNDING = 32.0  # values closer than so many units in the last place are equal
 
 
@@ -36,8 +39,9 @@ def _close(a: Array, b: Array | float, size: float, eps: float) -> Flags:
 
 def _base(rng: np.random.Generator, x: Array, mu: float, metric: Array, tangent: Tangent) -> Array:
     """Uniform in the ellipsoid of radius mu around x: of d + 2 coordinates on a sphere, d are uniform in the ball."""
-    w = rng.standard_normal(len(x) + 2)
-    base: Array = x + tangent((mu / np.sqrt(w @ w)) * w[:-2] / np.sqrt(metric))
+    w = rng.standard_normal(len(x) + 2, x.dtype)
+    base = tangent(w[:-2] * (mu / length(w) / stretch_of(metric)))
+    base += x
     return base
 
 
@@ -60,11 +64,11 @@ class Staircase:
     def size(self) -> int:
         return len(self.axes) + 1
 
-    def points(self, places: list[int]) -> Array:
-        P = np.repeat(self.base[None], len(places), axis=0)
-        taken = np.arange(len(self.axes)) < np.array(places)[:, None]
-        P[:, self.axes] += np.where(taken, self.steps, 0.0)
-        return P
+    def points(self, places: list[int]) -> Iterator[Array]:
+        for place in places:
+            point = self.base.copy()
+            point[self.axes[:place]] += self.steps[:place]
+            yield point
 
     def needed(self, v: Array, eps: float) -> list[int]:
         if np.isnan(v[0]):
@@ -95,7 +99,7 @@ class Staircase:
         return change, self.steps
 
     def gradient(self, slopes: Array, d: int) -> Array:
-        g = np.zeros(d)
+        g = np.zeros(d, self.base.dtype)
         g[self.axes] = slopes * (d / len(self.axes))
         return g
 
@@ -120,8 +124,8 @@ def draw_staircase(
     axes = order if q >= len(order) else order[np.sort(rng.permutation(len(order))[:q])]
     signs = 2.0 * rng.integers(0, 2, len(axes)) - 1.0
     steps = signs * rng.uniform(0.5, 1.5, len(axes)) * (step * mu / np.sqrt(len(axes))) / np.sqrt(metric[axes])
-    steps = (base[axes] + steps) - base[axes]  # the step as floating point holds it
-    steps[steps == 0.0] = np.finfo(float).tiny
+    steps = (base[axes] + steps.astype(base.dtype)) - base[axes]  # the step as floating point holds it
+    steps[steps == 0.0] = np.finfo(steps.dtype).tiny
     return Staircase(base, axes, steps, dense, whole)
 
 
@@ -135,7 +139,7 @@ class Haar:
     base: Array
     complement: Array  # (m, d) random directions
     subspace: Array  # (k, d)
-    stretch: Array  # of the metric: directions are divided by it, gradients multiplied
+    stretch: Array | float  # of the metric: directions are divided by it, gradients multiplied
     h: float
     dimension: int  # of the space that is searched
 
@@ -143,40 +147,52 @@ class Haar:
     def size(self) -> int:
         return 1 + len(self.complement) + len(self.subspace)
 
-    def points(self, places: list[int]) -> Array:
-        V = np.concatenate((np.zeros((1, len(self.base))), self.complement, self.subspace))
-        P: Array = self.base + self.h * V[places] / self.stretch
-        return P
+    def points(self, places: list[int]) -> Iterator[Array]:
+        m = len(self.complement)
+        for place in places:
+            if place == 0:
+                yield self.base.copy()
+            else:
+                v = self.complement[place - 1] if place <= m else self.subspace[place - 1 - m]
+                point = (self.h / self.stretch) * v
+                point += self.base
+                yield point
 
     def needed(self, v: Array, eps: float) -> list[int]:
-        first = min(5 if len(self.subspace) else 3, self.size)
-        if np.isnan(v[0]):
+        first = min(5 if len(self.subspace) else 3, len(v))
+        F = v.tolist()
+        if isnan(F[0]):
             return list(range(first))
-        if np.isnan(v[-1]) and np.isfinite(v[0]):
-            seen = v[1:first][np.isfinite(v[1:first])]
-            if not len(seen) or not _close(seen, v[0], abs(float(v[0])), eps).all():
-                return list(range(first, self.size))
+        if isnan(F[-1]) and isfinite(F[0]):
+            near = _ROUNDING * eps * abs(F[0])
+            seen = [f for f in F[1:first] if isfinite(f)]
+            if not seen or any(abs(f - F[0]) > near for f in seen):
+                return list(range(first, len(v)))
         return []
 
-    def differences(self, v: Array, eps: float) -> tuple[Array, Array]:
+    def differences(self, v: Array, eps: float) -> tuple[Array, float]:
         """F's change along each direction: zero where the sample was found flat, NaN where the call failed."""
-        flat = np.isnan(v[1:]) | _close(v[1:], v[0], abs(float(v[0])), eps)
-        change = np.where(flat, 0.0, v[1:] - v[0])
-        change[np.isinf(v[1:])] = np.nan
-        return change, np.full(self.size - 1, self.h)
+        F = v.tolist()
+        near = _ROUNDING * eps * abs(F[0])
+        change = [nan if isinf(f) else f - F[0] if abs(f - F[0]) > near else 0.0 for f in F[1:]]
+        return np.array(change), self.h
 
     def gradient(self, slopes: Array, d: int) -> Array:
         m, k = len(self.complement), len(self.subspace)
-        kept = np.isfinite(slopes[:m])  # the mean over the others is as unbiased
-        g = ((self.dimension - k) / kept.sum() * slopes[:m][kept]) @ self.complement[kept]
+        c, V = slopes[:m], self.complement
+        if not np.isfinite(c).all():
+            kept = np.isfinite(c)  # the mean over the others is as unbiased
+            c, V = c[kept], V[kept]
+        g: Array = ((self.dimension - k) / len(c) * c).astype(V.dtype, copy=False) @ V
         if k:
-            g = g + slopes[m:] @ self.subspace
-        stretched: Array = g * self.stretch
-        return stretched
+            g += slopes[m:].astype(V.dtype, copy=False) @ self.subspace
+        if not (isinstance(self.stretch, float) and self.stretch == 1.0):
+            g *= self.stretch
+        return g
 
     def usable(self, v: Array) -> bool:
-        m = len(self.complement)
-        return bool(np.isfinite(v[0]) and not np.isinf(v[1 : 1 + m]).all() and not np.isinf(v[1 + m :]).any())
+        m, F = len(self.complement), v.tolist()
+        return isfinite(F[0]) and not all(map(isinf, F[1 : 1 + m])) and not any(map(isinf, F[1 + m :]))
 
 
 def draw_haar(
@@ -192,9 +208,34 @@ def draw_haar(
 ) -> Haar:
     """q orthonormal directions beside the subspace, within the domain's directions (of dimension n)."""
     base = _base(rng, x, mu, metric, tangent)
-    Z = tangent(rng.standard_normal((min(q, n - len(subspace)), len(x))))
+    Z = tangent(rng.standard_normal((min(q, n - len(subspace)), len(x)), x.dtype))
     if len(subspace):
         Z = Z - (Z @ subspace.T) @ subspace
     if len(subspace):  # turned at random, so that none of its directions is blind to a kind of samples
         subspace = np.linalg.qr(rng.standard_normal((len(subspace), len(subspace))))[0] @ subspace
-    return Haar(base, np.linalg.qr(Z.T)[0].T, subspace, np.sqrt(metric), step * mu, n)
+    return Haar(base, _orthonormal(Z), subspace, stretch_of(metric), step * mu, n)
+
+
+def stretch_of(metric: Array) -> Array | float:
+    """The root of the metric; a number where it is even."""
+    return sqrt(metric[0]) if metric.strides == (0,) or (metric == metric[0]).all() else np.sqrt(metric)
+
+
+def _orthonormal(Z: Array) -> Array:
+    """An orthonormal basis of the rows of Z, which are random.
+
+    Where there are many more dimensions than rows, K = Z Z' is well conditioned, and its Cholesky factor does what a QR
+    decomposition does, sooner. In thousands of dimensions random directions are orthogonal but for a few percent, which
+    biases nothing: they are left as they are.
+    """
+    q, d = Z.shape
+    if d > _MANY_DIMENSIONS:
+        Z /= length(Z).astype(Z.dtype)
+        return Z
+    if 4 * q > d:
+        return np.linalg.qr(Z.T)[0].T
+    from scipy.linalg.lapack import dpotrf, dtrtri  # numpy's ways to them take ten times as long on small matrices
+
+    L, _ = dpotrf(Z @ Z.T, lower=1)
+    basis: Array = dtrtri(L, lower=1)[0].astype(Z.dtype, copy=False) @ Z
+    return basis

@@ -10,9 +10,10 @@ import numpy as np
 from poem_cma._types import Array
 from poem_cma.auto.choose import on_axes
 from poem_cma.auto.compare import hand_over
+from poem_cma.auto.estimators import step_length
 from poem_cma.auto.scale import choose_radius, in_units, measurable
 from poem_cma.auto.state import HAAR, RAY, START, WALK, AutoState, empty, has, size
-from poem_cma.auto.steps import next_step, noted, smoothed, weight
+from poem_cma.auto.steps import next_step, noted, smoothed, weight, with_room
 from poem_cma.auto.walks import Walks, estimate
 from poem_cma.core import Run, Values
 
@@ -73,11 +74,11 @@ def _units_may_differ(s: AutoState) -> bool:
 def start_again(s: AutoState) -> AutoState:
     """Nothing was seen: more estimates at x_0, unless enough was spent on them; then POEM's first scale."""
     n = len(s.values)
-    s = s._replace(samples=s.samples + n, values=np.full((n, 1 + s.q), nan), step_calls=0)
+    s = s._replace(samples=s.samples + n, values=np.full((n, 1 + s.q), nan), step_calls=0, step=step_length(s.eps))
     if s.nfev > _GIVE_UP_START * s.run.budget:
         R = s.run.initial_distance
         return next_step(s._replace(R=R, dual=_bounds_matter(s, R), settled=False))
-    return s._replace(stage=START)
+    return with_room(s._replace(stage=START))  # mu may have grown
 
 
 def on_ray(s: AutoState, i: int, radius: float) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,8 +11,8 @@ from poem_cma._types import Array, IntArray
 from poem_cma.core import Run
 
 __all__ = [
-    "CHECK", "DECAYS", "DONE", "HAAR", "PICK", "RAY", "REPLAY", "START", "STEP", "WALK", "AutoState", "empty", "has",
-    "in_unit", "size",
+    "CHECK", "DECAYS", "DONE", "HAAR", "PICK", "RAY", "REPLAY", "START", "STEP", "WALK", "AutoState", "empty", "even",
+    "has", "in_unit", "size",
 ]  # fmt: skip
 
 START, RAY, STEP, CHECK, PICK, DONE = "start", "ray", "step", "check", "pick", "done"
@@ -81,7 +81,7 @@ class AutoState(NamedTuple):
     before: Array  # the average before samples were asked again
     # the step under way
     eps: float  # to which values are rounded: float32's, until one is seen that is not
-    step: float  # the length of differences, in smoothing radii
+    step: float  # the length of differences, in smoothing radii; the same until the estimate is complete
     values: Array  # (batch, size)
     rays: Array  # (1 or 2, d) directions
     radii: Array  # of the points along them
@@ -103,6 +103,11 @@ class AutoState(NamedTuple):
         return min(self.turns / self.overlap, float(len(self.x))) if self.overlap > 0.0 else float(len(self.x))
 
     @property
+    def flat(self) -> bool:
+        """Whether no slope was seen yet."""
+        return self.unit == 0.0
+
+    @property
     def extras(self) -> tuple[float, float, float, float]:
         """What the history tells beside: see `history.EXTRA_COLUMNS`."""
         used = self.use_subspace and len(self.shares) > 0
@@ -121,6 +126,18 @@ class AutoState(NamedTuple):
         return average
 
 
+def _replaced(state: AutoState, /, **changes: Any) -> AutoState:
+    """As NamedTuple's own does, which looks at every field."""
+    fields = list(state)
+    for name, value in changes.items():
+        fields[_PLACE[name]] = value
+    return AutoState._make(fields)
+
+
+_PLACE = {name: i for i, name in enumerate(AutoState._fields)}
+AutoState._replace = _replaced  # type: ignore[method-assign, assignment]
+
+
 def has(run: Run, part: str) -> bool:
     """Whether a part of the method is switched on."""
     return bool(run.method.settings.get(part, True))
@@ -128,12 +145,15 @@ def has(run: Run, part: str) -> bool:
 
 def in_unit(s: AutoState, unit: float) -> AutoState:
     """The same state with slopes in another unit, which must be a power of two: exact."""
-    if unit == s.unit or s.unit == 0.0:
+    if unit == s.unit:
+        return s
+    if s.unit == 0.0:
         return s._replace(unit=unit)
     c = s.unit / unit
+    squares = s.squares if s.tested.strides == (0,) else c * c * s.squares  # never tested: all are zero
     return s._replace(
         unit=unit, s=c * s.s, G=c * c * s.G, radial=c * s.radial, radial_squares=c * c * s.radial_squares,
-        squares=c * c * s.squares,
+        squares=squares,
         gradients=c * s.gradients, along=c * c * s.along, beside=c * c * s.beside,
     )  # fmt: skip
 
@@ -141,6 +161,11 @@ def in_unit(s: AutoState, unit: float) -> AutoState:
 def size(v: Array, metric: Array) -> float:
     """The length of a vector in the metric."""
     return sqrt(float((metric * v * v).sum()))
+
+
+def even(value: float, like: Array) -> Array:
+    """A vector of equal numbers, which takes no memory until it is changed."""
+    return np.broadcast_to(like.dtype.type(value), like.shape)
 
 
 def empty(*shape: int) -> Array:

@@ -7,12 +7,13 @@ from math import isfinite, nan, sqrt
 import numpy as np
 
 from poem_cma._types import Array
+from poem_cma.arithmetic import distance, length, plus
 from poem_cma.auto.choose import DIRECTIONS, learn, next_estimator
 from poem_cma.auto.compare import CANDIDATES, checks, picks
 from poem_cma.auto.estimators import Staircase, step_length
 from poem_cma.auto.replay import remember
 from poem_cma.auto.scale import in_subspace, rescaled
-from poem_cma.auto.state import CHECK, DECAYS, HAAR, REPLAY, STEP, AutoState, empty
+from poem_cma.auto.state import CHECK, DECAYS, HAAR, REPLAY, STEP, AutoState
 from poem_cma.auto.walks import Walks, estimate
 from poem_cma.core import smoothed_value
 
@@ -26,35 +27,39 @@ _RESOLVED = 300.0  # rounding errors that a difference must be worth
 
 def after_step(s: AutoState, walks: Walks) -> AutoState:
     """Put the estimates of the step together, move, and go on."""
-    total, count = empty(len(s.x)), 0
+    total, count = None, 0
     for j in range(len(s.values)):
         unit = s.unit
         s, g, slopes = estimate(s, walks, j)
-        if unit > 0.0:
+        if total is not None and 0.0 < unit != s.unit:
             total = total * (unit / s.unit)
         if g is None:
             continue
         s = noted(s, walks, j, g, slopes)
         if s.kind != REPLAY or s.ridges:
-            total, count = total + g, count + 1
+            total, count = g if total is None else total + g, count + 1
     if s.kind == REPLAY:
         s = s._replace(replayed=s.replayed + len(s.values))
-    if count == 0:
+    if total is None:
         return next_step(s)  # every estimate failed: the step is skipped
-    g = total / count
+    g = total / count if count > 1 else total
     value, spread = smoothed(s)
     w = min(weight(s), _MOST_GROWTH * s.last_weight) if s.t > 0 else weight(s)
     weighted = w * g
-    outward = float(weighted @ (s.x - s.run.x0))
+    outward = float(weighted.dot(s.x - s.run.x0))
     s = s._replace(
-        t=s.t + 1, s=s.s + weighted, G=s.G + weighted**2, weight=s.weight + w, path_weight=s.path_weight + w,
+        t=s.t + 1, s=s.s + weighted, G=plus(s.G, weighted, weighted), weight=s.weight + w,
+        path_weight=s.path_weight + w,
         last_weight=s.last_weight if s.trial and s.t > 0 else w,
-        radial=s.radial + outward, radial_squares=s.radial_squares + outward**2, g_norm=sqrt(g @ g), value=value,
+        radial=s.radial + outward, radial_squares=s.radial_squares + outward**2, g_norm=length(g), value=value,
         value_spread=spread,
     )  # fmt: skip
     s = _moved(s, weighted)
-    shares = 1.0 - (1.0 - w / s.path_weight) ** (np.array(DECAYS) + 1.0)
-    s = s._replace(averages=s.averages + shares[:, None] * (s.x - s.averages))
+    averages = s.x - s.averages
+    for row, decay in zip(averages, DECAYS, strict=True):
+        row *= 1.0 - (1.0 - w / s.path_weight) ** (decay + 1.0)
+    averages += s.averages
+    s = s._replace(averages=averages)
     if s.weight >= s.rescale_at:
         s = rescaled(s)
     s = next_step(s)
@@ -103,7 +108,7 @@ def next_step(s: AutoState) -> AutoState:
         s = _moved(s, s.s)  # the scale may have changed
     s = s._replace(step=step_length(s.eps))
     s = s._replace(
-        stage=STEP, samples=s.samples + len(s.values), step_calls=0, mu=_smoothing(s),
+        stage=STEP, samples=s.samples + len(s.values), step_calls=0, mu=_smoothing(s), step=step_length(s.eps),
         rescale_at=s.rescale_at or 1.15 * s.weight,
     )  # fmt: skip
     replays = s.kind == REPLAY
@@ -129,22 +134,22 @@ def _moved(s: AutoState, g: Array) -> AutoState:
 
     With dual averaging g is the sum of all gradients, and x_0 takes the place of x_t.
     """
-    Gamma = float((s.G / s.metric).sum())
+    even = s.metric.strides == (0,) or (s.metric == s.metric[0]).all()
+    Gamma = float(s.G.sum(dtype=float)) / float(s.metric[0]) if even else float((s.G / s.metric).sum())
     if Gamma == 0.0:
         return s
     eta = s.R / sqrt(2.0 * Gamma)
-    target = s.run.x0 - eta * s.s / s.metric if s.dual else s.x - eta * g / s.metric
-    even = (s.metric == s.metric[0]).all()
+    target = (-eta / (s.metric[0] if even else s.metric)) * (s.s if s.dual else g)
+    target += s.run.x0 if s.dual else s.x
     x = s.run.domain.project(target) if even else s.run.domain.project(target, s.metric)
-    away = x - s.run.x0
-    return s._replace(x=x, r=sqrt(away @ away), eta=eta)
+    return s._replace(x=x, r=distance(x, s.run.x0), eta=eta)
 
 
 def with_room(s: AutoState) -> AutoState:
     """The centre of the probes: x, or the nearest point from which they stay in the domain."""
     domain = s.run.domain
     if not domain.inside:
-        return s._replace(centre=s.x)
+        return s if s.centre is s.x else s._replace(centre=s.x)
     reach = _REACH / np.sqrt(s.metric)
     mu = min(s.mu, 0.5 * domain.fits(reach))
     return s._replace(mu=mu, centre=domain.shrunk(mu * reach).nearest(s.x))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import frexp
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from poem_cma._types import Array
 from poem_cma.auto.estimators import Haar, Staircase, draw_haar, draw_staircase
 from poem_cma.auto.replay import remembered
-from poem_cma.auto.state import REPLAY, WALK, AutoState, empty, has, in_unit
+from poem_cma.auto.state import REPLAY, WALK, AutoState, has, in_unit
 from poem_cma.domains import Box
 from poem_cma.randomness import Stream, Streams
 
@@ -23,6 +24,8 @@ class Walks:
         self._streams = streams
         self._held: dict[int, Haar | Staircase] = {}
         self._of: tuple[Any, ...] = ()
+        self.asked: list[tuple[int, list[int]]] = []  # what is asked
+        self.asked_by: AutoState | None = None  # in this state
 
     def __call__(self, s: AutoState, j: int) -> Haar | Staircase:
         """The estimator of the step's j-th xi."""
@@ -30,7 +33,7 @@ class Walks:
             self._held, self._of = {}, (s.t, s.samples, s.kind)
         number = s.samples + j
         if number not in self._held:
-            self._held[number] = _draw(s, j, self._streams.at(Stream.DIRECTIONS, number))
+            self._held[number] = _draw(s, j, self._streams.block(Stream.DIRECTIONS, number))
         return self._held[number]
 
 
@@ -60,12 +63,17 @@ def estimate(s: AutoState, walks: Walks, j: int) -> tuple[AutoState, Array | Non
     if not estimator.usable(v):
         return s, None, v
     change, steps = estimator.differences(v, s.eps)
-    peak = float(np.nanmax(np.abs(change), initial=0.0))
+    peak = _largest(change)
     if peak == 0.0:
-        return s, empty(len(s.x)), np.zeros_like(change)
-    exponent = int(np.frexp(peak)[1])
+        return s, np.zeros_like(s.x), np.zeros_like(change)
+    exponent = frexp(peak)[1]
     slopes = np.ldexp(change, -exponent) / steps
-    top = exponent + int(np.frexp(float(np.nanmax(np.abs(slopes))))[1])
+    top = exponent + frexp(_largest(slopes))[1]
     s = in_unit(s, max(s.unit, 2.0 ** min(max(top, -1022), 1023)))
-    slopes = np.ldexp(slopes, exponent - int(np.frexp(s.unit)[1]) + 1)
+    slopes = np.ldexp(slopes, exponent - frexp(s.unit)[1] + 1)
     return s, estimator.gradient(slopes, len(s.x)), slopes
+
+
+def _largest(a: Array) -> float:
+    """The largest size of a number, but for NaN."""
+    return max((abs(v) for v in a.tolist() if v == v), default=0.0)

@@ -17,7 +17,7 @@ from poem_cma.dimension import effective_dimension
 from poem_cma.domains import Ball, Box, L1Ball, Simplex
 from poem_cma.drive import drive
 from poem_cma.external import Program, draw_seed
-from poem_cma.minimize import _check_evaluate, _Loop
+from poem_cma.minimize import _Loop, check_evaluate
 from poem_cma.result import Result, Status
 from poem_cma.store import StoreError, View
 from poem_cma.workers import Workers
@@ -101,7 +101,7 @@ def _minimize(s: dict[str, Any]) -> Result:
         workers=Workers(s.get("workers", 1), **policy), batch=s.get("batch", 1),
         on_failure=s.get("on_failure", "drop"), loop=_Loop(None, s.get("stop_below"), s.get("time_limit")),
         progress=sys.stderr.isatty(), store=s.get("store"), name=s.get("name") or s.get("command") or fun.place,
-        final=_check_evaluate(s.get("evaluate"), s["budget"]),
+        final=check_evaluate(s.get("evaluate"), s["budget"]),
     )  # fmt: skip
 
 

@@ -1,0 +1,70 @@
+"""What a formula needs beside + - * /, for one run and for many that are advanced together.
+
+In one run the numbers of a step (mu, G, eta, ...) are Python's, and vectors have shape (d,). In many together they are
+columns (n, 1) and rows (n, d), a row for each run. The same formulas serve both, and give the same bits in each row.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from poem_cma._types import Array
+
+__all__ = ["LONG", "distance", "larger", "length", "plus", "root", "square"]
+
+#: Longer vectors are worked on in parts of this length. They stay in the processor's cache; in float32 one long sum
+#: would lose digits; and BLAS does not start threads for so little, which on a busy machine take longer than the work.
+LONG = 2**13
+
+
+def square(h: Array) -> Any:
+    """|h|^2, of each row where there are many."""
+    if h.ndim == 1:
+        if h.size <= LONG:
+            return float(h.dot(h))
+        return sum(float(np.vdot(part, part)) for part in np.split(h, range(LONG, h.size, LONG)))
+    if h.shape[1] <= LONG:
+        squares: Array = (h[:, None, :] @ h[:, :, None])[:, 0]
+        return squares
+    return np.array([[square(row)] for row in h])
+
+
+def length(h: Array) -> Any:
+    """|h|, of each row where there are many."""
+    return sqrt(h.dot(h)) if h.ndim == 1 and h.size <= LONG else root(square(h))
+
+
+def distance(a: Array, b: Array) -> Any:
+    """|a - b|, row by row where there are many; of long vectors without another one for the difference."""
+    if a.ndim > 1:
+        return length(a - b)
+    if a.size > LONG:
+        return sqrt(sum(square(a[i : i + LONG] - b[i : i + LONG]) for i in range(0, a.size, LONG)))
+    h = a - b
+    return sqrt(h.dot(h))
+
+
+def plus(y: Array, c: Any, x: Array) -> Array:
+    """y + c x, a fresh vector, c a number or a vector; long ones a part at a time, which is read from memory once."""
+    if y.ndim > 1 or y.size <= LONG:
+        z: Array = c * x
+        z += y
+        return z
+    z = np.empty_like(y)
+    for i in range(0, y.size, LONG):
+        part = np.multiply(x[i : i + LONG], c[i : i + LONG] if isinstance(c, np.ndarray) else c, z[i : i + LONG])
+        part += y[i : i + LONG]
+    return z
+
+
+def larger(a: Any, b: Any) -> Any:
+    """The larger of two numbers, row by row where the second has rows."""
+    return np.maximum(a, b) if isinstance(b, np.ndarray) else max(a, b)
+
+
+def root(a: Any) -> Any:
+    """The square root; a power of a half may differ from it in the last bit."""
+    return np.sqrt(a) if isinstance(a, np.ndarray) else sqrt(a)

@@ -1,0 +1,170 @@
+"""Many independent runs at once: the same results as one after another, sooner."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
+from typing import Any, Literal
+
+import numpy as np
+
+from poem_cma._types import Array
+from poem_cma.core import Method, Probe
+from poem_cma.minimize import ROWS_AT_ONCE, check_evaluate, finished
+from poem_cma.optimizer import Optimizer
+from poem_cma.oracle import Oracle, in_rows, one_for_each
+from poem_cma.randomness import Streams, make_seed
+from poem_cma.result import Result
+from poem_cma.setup import check_x0
+from poem_cma.together import advance_together, can_join
+
+__all__ = ["replicate"]
+
+
+def replicate(
+    fun: Callable[..., Any],
+    x0: Any,
+    *,
+    seeds: Iterable[int] = range(32),
+    sample: Callable[[np.random.Generator], Any] | None = None,
+    paired: bool = True,
+    method: str | Method = "auto",
+    domain: Any = None,
+    scale: Any = None,
+    budget: int = 10_000,
+    vectorized: bool | Literal["rows"] = False,
+    batch: int = 1,
+    on_failure: Literal["drop", "raise"] = "drop",
+    evaluate: int | None = None,
+) -> list[Result]:
+    """Minimise from many seeds, and from many starting points, all runs advanced together.
+
+    Parameters
+    ----------
+    fun, sample, paired, method, domain, scale, budget, batch, on_failure, evaluate
+        As in `minimize`; the budget is that of each run.
+    x0 : array_like (d,) or (m, d)
+        One starting point, or several.
+    seeds : iterable of int
+        One run for each, from each starting point.
+    vectorized : bool or "rows"
+        As in `minimize`. With "rows" one call of `fun` serves all runs; so it does with True where there is no
+        `sample`. Without it the runs share all work but the calls.
+
+    Returns
+    -------
+    list of Result
+        In the order of the starting points, and of the seeds for each: equal, bit for bit, to what `minimize` returns
+        with the same arguments, provided that `fun` gives a row the value that it would give it alone.
+
+    Examples
+    --------
+    >>> import numpy as np, poem_cma as pc
+    >>> def distance(X):
+    ...     return np.abs(X - 1.0).sum(axis=1)
+    >>> results = pc.replicate(
+    ...     distance, np.zeros(3), seeds=range(5), method="poem", vectorized="rows", budget=2000)
+    >>> bool(max(np.abs(r.x - 1.0).max() for r in results) < 0.1)
+    True
+    """
+    starts = np.atleast_2d(np.asarray(x0)) if np.ndim(x0) == 2 else [check_x0(x0)]
+    final = check_evaluate(evaluate, budget)
+    runs = []
+    for start in starts:
+        for seed in map(make_seed, seeds):
+            oracle = Oracle(fun, sample, Streams(seed), vectorized, on_failure)
+            opt = Optimizer(
+                start, method=method, domain=domain, scale=scale, budget=budget - final if final else budget,
+                paired=paired, seed=seed, batch=batch,
+            )  # fmt: skip
+            runs.append((opt, oracle))
+    shared = vectorized == "rows" or (vectorized is True and sample is None)
+    while active := [(opt, oracle) for opt, oracle in runs if not opt.done]:
+        _one_round(active, fun, shared)
+        for group in _groups([run for run in active if can_join(run[0])]):
+            opts, oracles = [opt for opt, _ in group], [oracle for _, oracle in group]
+            advance_together(opts, _Evaluate(fun, oracles, shared))
+    return [finished(opt, oracle, None, "", final, budget) for opt, oracle in runs]
+
+
+Runs = Sequence[tuple[Optimizer, Oracle]]
+
+
+def _groups(runs: Runs) -> list[Runs]:
+    """Runs that have taken the same number of steps; each by itself is no group."""
+
+    def steps(run: tuple[Optimizer, Oracle]) -> tuple[int, ...]:
+        s = run[0]._state
+        return s.t, s.asked, s.samples, s.nfev
+
+    groups = [list(group) for _, group in groupby(sorted(runs, key=steps), key=steps)]
+    return [group for group in groups if len(group) > 1]
+
+
+def _one_round(runs: Runs, fun: Callable[..., Any], shared: bool) -> None:
+    """Every run asks what it can ask now; then all are told."""
+    if not shared:
+        for opt, oracle in runs:
+            opt.answer(oracle.evaluate)
+        return
+    asked: list[tuple[Optimizer, Oracle, Probe]] = []
+    numbers = 0
+    for opt, oracle in runs:
+        while numbers < ROWS_AT_ONCE and (probe := opt.ask()) is not None:
+            asked.append((opt, oracle, probe))
+            numbers += probe.points.size
+    values = _values(fun, [(oracle, probe.points, probe.numbers) for _, oracle, probe in asked])
+    for (opt, _, probe), F in zip(asked, values, strict=True):
+        opt.tell(probe, F)
+
+
+def _values(fun: Callable[..., Any], asked: list[tuple[Oracle, Array, list[int]]]) -> list[list[float]]:
+    """The values of points of many runs, from one call if that goes well."""
+    xi = [one for oracle, _, numbers in asked for one in oracle.draw(numbers)]
+    values = _in_one_call(fun, np.concatenate([points for _, points, _ in asked]), xi)
+    if values is None:
+        return [oracle.evaluate(points, numbers) for oracle, points, numbers in asked]
+    parts = []
+    told = values.tolist()
+    for oracle, _, numbers in asked:
+        oracle.nfev += len(numbers)
+        parts.append(told[: len(numbers)])
+        told = told[len(numbers) :]
+    return parts
+
+
+def _in_one_call(fun: Callable[..., Any], points: Array, xi: list[Any]) -> Array | None:
+    """The values of rows that belong to many runs; None where one failed: then each run sees to its own failures."""
+    try:
+        out = fun(points, in_rows(xi)) if xi else fun(points)
+    except Exception:
+        return None
+    values = one_for_each(points, out)
+    return values if np.isfinite(values).all() else None
+
+
+class _Evaluate:
+    """The values of runs in step with each other: points (m of shape (n, d)) to values (m, n, 1)."""
+
+    def __init__(self, fun: Callable[..., Any], oracles: list[Oracle], shared: bool) -> None:
+        self._fun = fun
+        self._oracles = oracles
+        self._shared = shared
+        self._calls = 0  # that the oracles have not counted
+
+    def __call__(self, points: list[Array], numbers: list[int]) -> Array:
+        m, n = len(points), len(self._oracles)
+        if self._shared:
+            xi = [one for point in zip(*self._draw(numbers), strict=True) for one in point]
+            F = _in_one_call(self._fun, np.concatenate(points), xi)
+            if F is not None:
+                self._calls += m
+                return F.reshape(m, n, 1)
+        for oracle in self._oracles:
+            oracle.nfev += self._calls
+        self._calls = 0
+        each = [oracle.evaluate((P[i] for P in points), numbers) for i, oracle in enumerate(self._oracles)]
+        return np.array(each).T.reshape(m, n, 1)
+
+    def _draw(self, numbers: list[int]) -> list[list[Any]]:
+        return [oracle.draw(numbers) for oracle in self._oracles] if self._oracles[0].samples else []

@@ -1,0 +1,221 @@
+"""Independent runs of one method in step with each other, as one state with a row for each.
+
+Joined are runs of projected descent that have all taken the same number of steps. The formulas are those of the single
+run (`descent.descend`), so each row holds the same bits as if its run were alone. Whatever is out of the ordinary, a
+failed call for example, dissolves the group: every run goes on by itself, and may be joined again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, final
+
+import numpy as np
+
+from poem_cma import projections
+from poem_cma._types import Array
+from poem_cma.convex import ConvexSet
+from poem_cma.core import Method
+from poem_cma.descent import DESCENT, Stage, State, descend, unit_of
+from poem_cma.domains import Ball, Box, Whole
+from poem_cma.history import History
+from poem_cma.optimizer import Optimizer
+from poem_cma.search import Anisotropic, Directions, Drawn, Search, drawn
+
+__all__ = ["advance_together", "can_join"]
+
+#: From points (m of shape (n, d)) and the numbers of their xi's to values (m, n, 1).
+Evaluate = Callable[[list[Array], list[int]], Array]
+
+#: Values below it neither failed nor overflow when they are subtracted.
+_ORDINARY = 1e300
+
+#: Fields of the state that are one and the same for all runs; the others are stacked.
+_COMMON = ("run", "search", "stage", "t", "flat", "asked", "samples", "nfev")
+_VECTORS = ("x", "weighted_x", "best_average")
+
+
+def can_join(opt: Optimizer) -> bool:
+    """Whether a run can be advanced together with others that have taken as many steps."""
+    s = opt._state
+    return (
+        opt._algorithm is DESCENT
+        and opt._plain
+        and s.stage == Stage.STEP
+        and s.t > 0
+        and not s.flat
+        and not s.run.domain.inside
+        and s.x.dtype == np.float64
+    )
+
+
+def advance_together(opts: Sequence[Optimizer], evaluate: Evaluate) -> None:
+    """Take steps until the budget is spent or something unusual happens; then the runs are by themselves again."""
+    method = opts[0]._active
+    states = [opt._state for opt in opts]
+    directions = _Directions([opt._randoms for opt in opts], [s.search for s in states])
+    history = _joined_history([opt.history for opt in opts])
+    s = _joined(states)
+    while DESCENT.stage(method, s, directions):  # type: ignore[arg-type]
+        now = directions(s.search, s.asked)
+        points = list(method.difference.points(s.x, s.mu, s.h, now.V))
+        F = evaluate(points, _numbers(s, len(points)))
+        if not (F.min() > -_ORDINARY and F.max() < _ORDINARY):
+            _dissolve(opts, s, history, F)
+            return
+        with np.errstate(over="ignore"):  # as Python's numbers do
+            s = _step(method, s, F, now)
+            history.record(s)
+    _dissolve(opts, s, history)
+
+
+def _numbers(s: State, m: int) -> list[int]:
+    return [s.samples] * m if s.run.paired else list(range(s.samples, s.samples + m))
+
+
+def _step(method: Method, s: State, F: Any, now: Drawn) -> State:
+    """As `Descent.advance`, row by row."""
+    delta: Any = method.difference.change(F)
+    span = method.difference.span(s.mu, s.h)
+    unit: Any = s.unit
+    steeper = np.abs(delta) > unit * span
+    if steeper.any():
+        unit = unit.copy()
+        spans = np.broadcast_to(span, unit.shape)
+        for i in np.flatnonzero(steeper):
+            unit[i] = unit_of(float(unit[i, 0]), float(delta[i, 0]), float(spans[i, 0]))
+    slope = delta / unit / span
+    mean = sum(F) / len(F)
+    nfev = s.nfev + len(F)
+    return descend(method, s, unit, slope * s.search.gain, now.w, np.abs(slope) * now.size, mean, 1, nfev)
+
+
+class _Directions:
+    """The directions of all runs: V (rows, n, d), w (n, d) and their sizes (n, 1), drawn in the blocks of each."""
+
+    def __init__(self, each: list[Directions], searches: list[Search]) -> None:
+        self._each = each
+        self._searches = searches
+        self._first = 0
+        self._block: list[Drawn] = []
+        first = searches[0]
+        self._alike = not any(isinstance(s, Anisotropic) for s in searches)
+        if self._alike:
+            self._Z = np.empty((len(each), each[0].size, each[0].rows, first.width))
+
+    def __call__(self, search: Search, number: int) -> Drawn:
+        at = number - self._first
+        if not 0 <= at < len(self._block):
+            block, at = divmod(number, self._each[0].size)
+            V, W, sizes = self._draw(block)  # a row for each run
+            self._block = list(map(Drawn, V.transpose(1, 2, 0, 3), W.swapaxes(0, 1), sizes.swapaxes(0, 1)))
+            self._first = block * self._each[0].size
+        return self._block[at]
+
+    def _draw(self, block: int) -> tuple[Array, Array, Array]:
+        if not self._alike:
+            parts = [one.draw(s, block) for one, s in zip(self._each, self._searches, strict=True)]
+            V, W, sizes = (np.stack(part) for part in zip(*parts, strict=True))
+            return V, W, sizes
+        for one, Z in zip(self._each, self._Z, strict=True):
+            one.normals(self._searches[0], block, Z)
+        return drawn(self._searches[0], self._Z)
+
+
+def _joined(states: list[State]) -> State:
+    """One state of rows and columns."""
+    first = states[0]
+    fields: dict[str, Any] = {
+        name: value if name in _COMMON else _stacked([getattr(s, name) for s in states])
+        for name, value in first._asdict().items()
+    }
+    if all(s.dimension == first.dimension for s in states):
+        fields["dimension"] = first.dimension
+    domain = _Rows(first.run.domain)
+    fields["run"] = first.run._replace(x0=np.stack([s.run.x0 for s in states]), domain=domain)
+    return State(**fields)
+
+
+def _stacked(values: list[Any]) -> Array:
+    return np.stack(values) if isinstance(values[0], np.ndarray) else np.array([[float(v)] for v in values])
+
+
+def _dissolve(opts: Sequence[Optimizer], s: State, history: History, F: Array | None = None) -> None:
+    """Give every run its row; and the values of the step that could not be taken together, if there are any."""
+    tables = _split_history(history, len(opts))
+    for i, opt in enumerate(opts):
+        fields: dict[str, Any] = {
+            name: getattr(opt._state, name) if name in ("run", "search") else _row(name, value, i)
+            for name, value in s._asdict().items()
+        }
+        opt._state = State(**fields)
+        opt.history.stride, opt.history.seen = history.stride, history.seen
+        opt.history.rows, opt.history.last = tables[i]
+        opt._plain = False
+        opt._open_stage()
+        if F is not None:
+            opt._plain, opt._next = False, 1
+            opt._take(0, [float(f[i, 0]) for f in F], again=False)
+
+
+def _row(name: str, value: Any, i: int) -> Any:
+    if name in _VECTORS:
+        return value[i].copy()
+    return float(value[i, 0]) if isinstance(value, np.ndarray) else value
+
+
+def _joined_history(each: list[History]) -> History:
+    """The rows of all histories, which have the same steps: each number a column."""
+    history = History(each[0].most)
+    history.stride, history.seen = each[0].stride, each[0].seen
+    for rows in zip(*(h.rows for h in each), strict=True):
+        columns: Any = tuple(_stacked(list(numbers)) for numbers in zip(*rows, strict=True))
+        history.rows.append(columns)
+    return history
+
+
+def _split_history(history: History, n: int) -> list[tuple[list[tuple[float, ...]], tuple[float, ...] | None]]:
+    """For each run, its rows and the last step."""
+    rows: list[Any] = [*history.rows, history.last] if history.last is not None else history.rows
+    columns = [_table(column, n) for column in zip(*rows, strict=True)]  # (rows, n) each
+    tables: list[tuple[list[tuple[float, ...]], tuple[float, ...] | None]] = []
+    for i in range(n):
+        numbers = (columns[0][:, i].astype(int), *(c[:, i] for c in columns[1:]))
+        mine = list(zip(*(column.tolist() for column in numbers), strict=True))
+        tables.append((mine[:-1], mine[-1]) if history.last is not None else (mine, mine[-1]))
+    return tables
+
+
+def _table(column: tuple[Any, ...], n: int) -> Array:
+    """Numbers and columns of numbers, one below the other."""
+    if all(isinstance(v, np.ndarray) for v in column):
+        return np.array(column)[..., 0]
+    return np.array([v[:, 0] if isinstance(v, np.ndarray) else [v] * n for v in column])
+
+
+@final
+class _Rows(ConvexSet):
+    """A set for many vectors at once: the nearest point to each row."""
+
+    domain: ConvexSet
+
+    def __init__(self, domain: ConvexSet) -> None:
+        vars(self).update(domain=domain, dimension=domain.dimension)
+
+    def nearest(self, x: Array, weight: Array | None = None) -> Array:
+        domain = self.domain
+        if isinstance(domain, Whole | Box):  # whose formulas work on each coordinate by itself
+            return domain.nearest(x)
+        if isinstance(domain, Ball):
+            return projections.balls(x, domain.radius, domain.center)
+        return np.array([domain.nearest(row) for row in x])
+
+    @property
+    def diameter(self) -> float:
+        return self.domain.diameter
+
+    def fits(self, reach: float | Array) -> float:
+        return self.domain.fits(reach)
+
+    def _shrunk(self, reach: float | Array) -> ConvexSet:
+        return self._with(domain=self.domain.shrunk(reach))
