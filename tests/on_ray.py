@@ -21,8 +21,18 @@ MARKS = pathlib.Path(os.environ["POEM_CMA_TEST_FOLDER"])
 
 
 def marking(x: np.ndarray, i: int) -> float:
-    """Says on which node it is."""
-    (MARKS / ray.get_runtime_context().get_node_id()).touch()
+    """Says on which node it is, and waits until there are two: a quick node must not do all the work alone.
+
+    A node's first call takes long, so that it is under way when the node is killed for it.
+    """
+    mark = MARKS / f"node-{ray.get_runtime_context().get_node_id()}"
+    first = not mark.exists()
+    mark.touch()
+    until = time.monotonic() + 30.0
+    while len(list(MARKS.glob("node-*"))) < 2 and time.monotonic() < until:
+        time.sleep(0.02)
+    if first:
+        time.sleep(3.0)
     return slow(x, i)
 
 
@@ -38,7 +48,7 @@ def main() -> None:
 
         # One node is killed while it is at work, and one is added in mid-run.
         def disturb() -> None:
-            while not (MARKS / second.node_id).exists():
+            while not (MARKS / f"node-{second.node_id}").exists():
                 time.sleep(0.05)
             cluster.remove_node(second, allow_graceful=False)
             cluster.add_node(**here)

@@ -114,6 +114,7 @@ class Heavy:
         self.data = np.zeros(100_000)
 
     def __call__(self, x: np.ndarray, i: int) -> float:
+        time.sleep(0.02)  # so that one process does not do all the work before the other is there
         return P.fun(x, i)
 
     def __setstate__(self, state: Any) -> None:
