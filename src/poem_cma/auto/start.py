@@ -26,6 +26,7 @@ _RADII_AT_ONCE = 3
 _MOST_RADII = 19
 _GIVE_UP_START = 0.1  # of the budget
 _FURTHER = 100.0
+_RESOLVED = 1e4  # rounding errors that the changes at x_0 must be worth
 _UNEVEN = 4.0  # sizes of slopes that differ by more may mean that units do
 _MUCH_BETTER = 1.25
 _NEAR = 0.05  # of the diameter
@@ -47,6 +48,8 @@ def first_estimates(run: Run, n: int) -> tuple[str, int, int]:
 
 def after_start(s: AutoState, walks: Walks) -> AutoState:
     """Sum up the estimates at x_0; then look along the ray, or along two."""
+    if _drowned(s.values, s.eps):
+        return start_again(s._replace(mu=_FURTHER * s.mu, R=_FURTHER * s.R))
     w = weight(s)
     for j in range(len(s.values)):
         s, g, slopes = estimate(s, walks, j)
@@ -55,11 +58,17 @@ def after_start(s: AutoState, walks: Walks) -> AutoState:
             s = s._replace(s=s.s + w * g, G=s.G + (w * g) ** 2, weight=s.weight + w)
     s = s._replace(value=smoothed(s)[0])
     if s.s @ s.s == 0.0:
-        return start_again(s._replace(mu=_FURTHER * s.mu, R=_FURTHER * s.R))
+        return start_again(s)
     metrics = [s.metric, in_units(s)] if _units_may_differ(s) else [s.metric]
     rays = np.array([s.s / D / size(s.s / D, D) for D in metrics])
     radii = np.concatenate(([0.0, 0.0], s.R * 10.0 ** np.arange(_RADII_AT_ONCE)))  # x_0 twice: is its noise shared?
     return s._replace(stage=RAY, rays=rays, radii=radii, ray_values=empty(len(rays), 0))
+
+
+def _drowned(values: Array, eps: float) -> bool:
+    """Whether the changes of F within a probe are hardly more than rounding."""
+    v = np.where(np.isfinite(values), values, values[:, :1])
+    return bool((np.ptp(v, axis=1) <= _RESOLVED * eps * np.abs(v).max(axis=1)).all())
 
 
 def _units_may_differ(s: AutoState) -> bool:

@@ -1,0 +1,187 @@
+"""Parts of `auto`: samples asked again, units, rounding, the two steps, and what it says in the end."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+import poem_cma as pc
+from poem_cma.auto.state import REPLAY
+
+
+def drive(opt: pc.Optimizer, F: Any) -> Counter[int]:
+    """Run to the end; how often each xi was asked."""
+    asked: Counter[int] = Counter()
+    while (probe := opt.ask()) is not None:
+        asked[probe.numbers[0]] += 1
+        opt.tell(probe, [float(F(x, probe.numbers[0])) for x in probe.points])
+    return asked
+
+
+def linear(d: int, loss: Any, noise: float = 0.3) -> tuple[Any, Any]:
+    """A dense regression with the given loss of the residual; F, and the distance from the solution."""
+    goal = np.random.default_rng(3).normal(size=d)
+
+    def F(x: np.ndarray, n: int) -> float:
+        rng = np.random.default_rng(n)
+        a = rng.normal(size=d)
+        return float(loss(a @ (x - goal) - noise * rng.normal()))
+
+    return F, lambda x: float(np.linalg.norm(x - goal) / np.linalg.norm(goal))
+
+
+# Samples asked again
+
+
+@pytest.mark.parametrize("loss", [np.abs, lambda r: 0.5 * r**2, lambda r: np.logaddexp(0.0, r) - 0.4 * r])
+def test_samples_of_a_linear_model_are_asked_again(loss: Any) -> None:
+    d = 40
+    F, _ = linear(d, loss)
+    opt = pc.Optimizer(np.zeros(d), budget=8000, seed=0)
+    drive(opt, F)
+    s = opt._state
+    assert s.ridges
+    assert s.replayed > 4 * s.kept  # several passes: a replay is cheap
+    assert s.beside <= 1e-4 * s.along  # what is left is the curvature within a difference
+
+
+def test_asking_again_pays_where_walks_are_dear() -> None:
+    d = 60
+    F, distance = linear(d, np.abs)
+    ends = []
+    for method in (pc.methods.auto(), pc.methods.auto(replay=False)):
+        ends.append([])
+        for seed in range(3):
+            opt = pc.Optimizer(np.zeros(d), method=method, budget=10_000, seed=seed)
+            drive(opt, lambda x, n, seed=seed: F(x, 10**6 * seed + n))
+            ends[-1].append(distance(opt.result().x))
+    assert max(ends[0]) < 0.7 * min(ends[1])
+
+
+def test_samples_of_another_kind_are_not_asked_again() -> None:
+    d = 20
+    H = np.diag(np.linspace(1.0, 5.0, d))
+
+    def F(x: np.ndarray, n: int) -> float:
+        u = np.random.default_rng(n).normal(size=d)
+        return float(0.5 * (x - 1.0) @ H @ (x - 1.0) + 3.0 * u @ x)  # the gradient turns as x moves
+
+    opt = pc.Optimizer(np.zeros(d), budget=6000, seed=0)
+    asked = drive(opt, F)
+    assert not opt._state.ridges
+    assert opt._state.replayed <= 2  # one look was enough
+    assert sum(count > 20 for count in asked.values()) == 0
+    assert np.abs(opt.result().x - 1.0).max() < 1.0
+
+
+def test_a_run_that_asks_again_goes_on_from_a_file(tmp_path: Any) -> None:
+    F, _ = linear(12, np.abs)
+    whole = pc.Optimizer(np.zeros(12), budget=3000, seed=0)
+    drive(whole, F)
+    opt = pc.Optimizer(np.zeros(12), budget=3000, seed=0)
+    saved = 0
+    while (probe := opt.ask()) is not None:
+        opt.tell(probe, [F(x, probe.numbers[0]) for x in probe.points])
+        if opt._state.kind == REPLAY and saved < 20:
+            opt.save(tmp_path / "run")
+            opt = pc.Optimizer.load(tmp_path / "run")
+            saved += 1
+    assert saved == 20
+    assert opt.result().x.tobytes() == whole.result().x.tobytes()
+
+
+# Units
+
+
+@pytest.mark.parametrize("loss", [np.abs, lambda r: 0.5 * r**2])
+def test_units_of_the_variables_do_not_matter(loss: Any) -> None:
+    """With sizes from 1e-3 to 1e3 the run is nearly as good as with all equal; without the second ray it is not."""
+    d = 20
+    sizes = np.random.default_rng(0).permutation(np.geomspace(1e-3, 1e3, d))
+    F, distance = linear(d, loss)
+
+    def end(sizes: np.ndarray, **parts: bool) -> float:
+        ends = []
+        for seed in range(3):
+            opt = pc.Optimizer(np.zeros(d), method=pc.methods.auto(**parts), budget=8000, seed=seed)
+            drive(opt, lambda x, n, seed=seed: F(x * sizes, 10**6 * seed + n))
+            ends.append(distance(opt.result().x * sizes))
+        return float(np.median(ends))
+
+    assert end(sizes) < max(2.0 * end(np.ones(d)), 0.1)
+    assert end(sizes, units=False) > 0.5
+
+
+# Rounding
+
+
+def test_values_in_single_precision() -> None:
+    """Half of the accuracy in double precision at least, though differences in float32 are coarse."""
+    d = 20
+    F, distance = linear(d, lambda r: 0.5 * r**2)
+    ends = {}
+    for kind in (np.float64, np.float32):
+        ends[kind] = []
+        for seed in range(3):
+            opt = pc.Optimizer(np.zeros(d), budget=6000, seed=seed)
+            drive(opt, lambda x, n, kind=kind, seed=seed: float(kind(F(x, 10**6 * seed + n))))
+            assert (opt._state.eps > 1e-10) == (kind is np.float32)
+            ends[kind].append(distance(opt.result().x))
+    assert np.median(ends[np.float32]) < max(2.0 * np.median(ends[np.float64]), 0.1)
+
+
+# The two steps
+
+
+def test_bounds_that_matter_call_for_dual_averaging() -> None:
+    def dual(domain: Any) -> bool:
+        opt = pc.Optimizer(np.zeros(10), domain=domain, budget=2000, seed=0)
+        drive(opt, lambda x, n: np.abs(x - 1.0).sum())
+        return bool(opt._state.dual)
+
+    assert dual(pc.Ball(1.0))
+    assert dual(pc.Box(-1.0, 0.5))
+    assert not dual(None)
+    assert not dual(pc.Box(-1e6, 1e6))
+
+
+def test_no_structure_costs_little() -> None:
+    """Where there is nothing to learn, it is no worse than random directions alone."""
+    d = 50
+    F, distance = linear(d, np.abs, noise=1.0)
+    ends = []
+    for parts in ({}, {"walks": False, "subspace": False, "metric": False, "replay": False}):
+        ends.append([])
+        for seed in range(4):
+            opt = pc.Optimizer(np.zeros(d), method=pc.methods.auto(**parts), budget=6000, seed=seed)
+            drive(opt, lambda x, n, seed=seed: F(x, 10**6 * seed + n))
+            ends[-1].append(distance(opt.result().x))
+    assert np.mean(ends[0]) <= np.mean(ends[1])
+
+
+# What it says
+
+
+def test_it_says_when_nothing_better_was_found() -> None:
+    result = pc.minimize(lambda x: float(np.abs(x).sum()), np.zeros(30), budget=4000, seed=0)
+    assert np.abs(result.x).sum() == 0.0
+    assert "better than x0" in result.message or "handed over" in result.message
+
+
+def test_it_says_when_the_scale_was_still_growing() -> None:
+    result = pc.minimize(lambda x: float(-x.sum()), np.zeros(5), budget=3000, seed=0)  # no minimum at all
+    assert "still moving further away" in result.message
+
+
+def test_the_effective_dimension_is_estimated() -> None:
+    d, rng = 60, np.random.default_rng(0)
+    for rank in (1, 4, 60):
+        U = np.linalg.qr(rng.normal(size=(d, rank)))[0]
+        result = pc.minimize(
+            lambda X, z, U=U: np.abs((X - 1.0) @ U @ z), np.zeros(d), sample=lambda r, k=rank: r.normal(size=k),
+            budget=12_000, seed=0, vectorized=True,
+        )  # fmt: skip
+        assert result.history["effective_dimension"][-1] == pytest.approx(rank, rel=0.5)
