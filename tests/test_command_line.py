@@ -187,6 +187,8 @@ def test_files_that_are_not_stores(folder: pathlib.Path, verb: str) -> None:
     db.close()
     code, _, err = command(verb, "other.db")
     assert (code, "a database of another program" in err) == (1, True)
+    code, out, err = command(verb, ".")
+    assert (code, "a folder" in err or "cannot be read" in err, "Traceback" in out + err) == (1, True, False)
 
 
 def test_a_store_from_python_cannot_be_resumed_here(folder: pathlib.Path) -> None:

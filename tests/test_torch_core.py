@@ -31,6 +31,7 @@ class SignSearch:
     width: int = D
     dimension: float = D
     reach: float = 1.0
+    gain: float = D
 
     def directions(self, Z: np.ndarray) -> np.ndarray:
         V = np.empty_like(Z)
@@ -39,11 +40,8 @@ class SignSearch:
             V[place] = unit_signs(4 * number)  # Poem starts each step at a multiple of four
         return V
 
-    def whiten(self, V: np.ndarray) -> np.ndarray:
-        return D * V
-
-    def gradient(self, slopes: list[float], V: np.ndarray) -> np.ndarray:
-        return (D / len(slopes)) * (np.array(slopes) @ V)
+    def reshaped(self, V: np.ndarray) -> np.ndarray:
+        return V
 
 
 def test_poem_makes_the_steps_of_the_core() -> None:

@@ -22,6 +22,9 @@ COLUMNS = ("probe", "point", "value", "seconds", "finished", "attempts", "failur
 
 def export(store: Path, kind: str, out: Path | None) -> Path | None:
     """Write, also while a run goes on; where to, None for standard output."""
+    for path in (store, out):
+        if path is not None and (path.is_dir() or not path.name):
+            raise CommandError(f"{path} is a folder, not a file")
     target = out if out is not None else store.with_suffix("." + kind)
     if str(target) == "-":
         if kind not in ("csv", "json"):
