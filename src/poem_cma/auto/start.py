@@ -67,8 +67,10 @@ def after_start(s: AutoState, walks: Walks) -> AutoState:
 
 def _drowned(values: Array, eps: float) -> bool:
     """Whether the changes of F within a probe are hardly more than rounding."""
-    v = np.where(np.isfinite(values), values, values[:, :1])
-    return bool((np.ptp(v, axis=1) <= _RESOLVED * eps * np.abs(v).max(axis=1)).all())
+    known = np.isfinite(values)
+    change = np.where(known, values, -inf).max(axis=1) - np.where(known, values, inf).min(axis=1)
+    size = np.abs(np.where(known, values, 0.0)).max(axis=1)
+    return bool(known.any() and (change <= _RESOLVED * eps * size).all())
 
 
 def _units_may_differ(s: AutoState) -> bool:

@@ -19,7 +19,7 @@ class Lock:
     """The right to write a store, held from construction to `release`."""
 
     def __init__(self, store: Path) -> None:
-        if store.is_dir() or not store.name:
+        if not store.name:
             raise StoreError(f"{store} is a folder: a store is a file")
         self._file = store.with_name(store.name + "-lock")
         self._key = os.path.realpath(self._file)
