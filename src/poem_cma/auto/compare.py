@@ -67,7 +67,8 @@ def after_pick(s: AutoState, values: Values) -> AutoState:
 
 def finished(s: AutoState) -> AutoState:
     """The end, with a word on what went wrong."""
-    remark = _NOTHING_BETTER if s.picked == CANDIDATES - 1 else _STILL_GROWING if s.grown >= _OFTEN else ""
+    nothing = candidates(s)[s.picked] is s.run.x0  # also as the average before replays, of which there were none
+    remark = _NOTHING_BETTER if nothing else _STILL_GROWING if s.grown >= _OFTEN else ""
     return s._replace(stage=DONE, run=s.run._replace(remark=remark))
 
 

@@ -106,9 +106,9 @@ def next_step(s: AutoState) -> AutoState:
     count = s.run.batch
     if s.dual:
         s = _moved(s, s.s)  # the scale may have changed
-    s = s._replace(step=step_length(s.eps))
+    s = s._replace(step=step_length(s.eps))  # the smoothing radius depends on it
     s = s._replace(
-        stage=STEP, samples=s.samples + len(s.values), step_calls=0, mu=_smoothing(s), step=step_length(s.eps),
+        stage=STEP, samples=s.samples + len(s.values), step_calls=0, mu=_smoothing(s),
         rescale_at=s.rescale_at or 1.15 * s.weight,
     )  # fmt: skip
     replays = s.kind == REPLAY
