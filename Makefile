@@ -15,7 +15,7 @@ endif
 # One thread for BLAS: the matrices are small, and the tests run in several processes.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: run full quickstart test lint types doctest tests fuzz bench clean help
+.PHONY: run full quickstart docs test lint types doctest tests fuzz bench clean help
 
 help:  ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -40,6 +40,11 @@ full: $(INSTALLED)  ## the same within an hour, for firm conclusions: results/fu
 quickstart: $(INSTALLED)  ## POEM-CMA, POEM and TPBCO side by side on a small problem
 	@echo "== quickstart"
 	@$(BIN)/python examples/quickstart.py
+
+docs: $(INSTALLED)  ## the site, warnings are errors: site/index.html
+	@echo "== docs"
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+	@echo "site/index.html"
 
 test: lint types doctest tests  ## everything CI runs
 
@@ -69,6 +74,7 @@ bench: $(INSTALLED)  ## the arena within four minutes (results/bench/report.html
 	@$(BIN)/poem-cma bench --quick --out results/bench
 	@echo "== benchmarks"
 	@$(BIN)/python benchmarks/auto_numbers.py
+	@$(BIN)/python benchmarks/when_not.py
 	@$(BIN)/python benchmarks/paper_numbers.py
 	@$(BIN)/python benchmarks/overhead.py
 	@$(BIN)/python benchmarks/store.py
@@ -78,4 +84,4 @@ bench: $(INSTALLED)  ## the arena within four minutes (results/bench/report.html
 	@$(BIN)/python benchmarks/threads.py
 
 clean:  ## remove what make made
-	rm -rf $(VENV) results build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) results site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,150 @@
+"""When to use something else: our methods and SciPy's on functions with and without noise.
+
+The same calls for everyone, finite differences counted. Prints a Markdown table of the gap that is left,
+(f(x) - f*) / (f(x0) - f*) with the exact f, the median over seeds; 1e-16 stands for everything below.
+
+    python benchmarks/when_not.py [--calls 3000] [--seeds 3]
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import optimize
+
+import poem_cma as pc
+
+OURS = ("auto", "poem")
+METHODS = (*OURS, "L-BFGS-B", "COBYQA", "Nelder-Mead")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A function of x and xi, its exact mean, and where to start."""
+
+    name: str
+    fun: Callable[[np.ndarray, Any], float]
+    exact: Callable[[np.ndarray], float]
+    least: float
+    x0: np.ndarray
+    draw: Callable[[np.random.Generator], Any] | None = None  # xi that can be shared; None: no noise
+    own: Callable[[np.random.Generator], float] | None = None  # noise of every call's own
+
+
+class _OutOfCallsError(Exception):
+    pass
+
+
+def rosenbrock(d: int = 10) -> Problem:
+    """Smooth, curved, without noise."""
+    x0 = np.zeros(d)
+    return Problem(f"Rosenbrock, d = {d}", lambda x, _: optimize.rosen(x), optimize.rosen, 0.0, x0)
+
+
+def quadratic(d: int = 20, condition: float = 1e3, noise: str = "") -> Problem:
+    """A quadratic with axes turned at random; noise shared by the points of a probe, of each call's own, or none."""
+    rng = np.random.default_rng(1)
+    Q, _ = np.linalg.qr(rng.normal(size=(d, d)))
+    H = Q @ np.diag(np.geomspace(1.0, 1.0 / condition, d)) @ Q.T
+    x_star = rng.normal(size=d)
+
+    def exact(x: np.ndarray) -> float:
+        return float(0.5 * (x - x_star) @ H @ (x - x_star))
+
+    size = exact(np.zeros(d))
+    if noise == "shared":  # a random slope: F(x; xi) = f(x) + <xi, x>
+        return Problem(
+            "the same, noise shared by xi", lambda x, xi: exact(x) + xi @ x, exact, 0.0, np.zeros(d),
+            draw=lambda rng: 0.1 * size * rng.normal(size=d) / np.sqrt(d),
+        )  # fmt: skip
+    if noise == "own":
+        return Problem(
+            "the same, 1% noise of each call's own", lambda x, _: exact(x), exact, 0.0, np.zeros(d),
+            own=lambda rng: 0.01 * size * rng.normal(),
+        )  # fmt: skip
+    return Problem(f"quadratic, condition {condition:g}, d = {d}", lambda x, _: exact(x), exact, 0.0, np.zeros(d))
+
+
+def hinge(d: int = 20, n: int = 500) -> Problem:
+    """A classifier's loss on one random example a call, in all of R^d: kinks and noise. The least value is the LP's."""
+    rng = np.random.default_rng(2)
+    A = rng.normal(size=(n, d))
+    y = np.sign(A @ rng.normal(size=d) + 3.0 * rng.normal(size=n))
+    Z = y[:, None] * A
+    slack = np.concatenate([np.zeros(2 * d), np.full(n, 1.0 / n)])
+    lp = optimize.linprog(slack, A_ub=-np.hstack([Z, -Z, np.eye(n)]), b_ub=-np.ones(n), bounds=(0, None))
+    return Problem(
+        f"hinge loss, one example a call, d = {d}", lambda x, i: max(0.0, 1.0 - float(Z[i] @ x)),
+        lambda x: float(np.maximum(0.0, 1.0 - Z @ x).mean()), float(lp.fun), np.zeros(d),
+        draw=lambda rng: int(rng.integers(n)),
+    )  # fmt: skip
+
+
+def gap(p: Problem, method: str, calls: int, seed: int) -> float:
+    """What is left of the first gap after so many calls."""
+    x = ours(p, method, calls, seed) if method in OURS else scipys(p, method, calls, seed)
+    return max((p.exact(x) - p.least) / (p.exact(p.x0) - p.least), 1e-16)
+
+
+def median_gap(p: Problem, method: str, calls: int, seeds: int) -> float:
+    """Without noise SciPy's methods do the same whatever the seed."""
+    always_the_same = method not in OURS and p.draw is None and p.own is None
+    return float(np.median([gap(p, method, calls, seed) for seed in range(1 if always_the_same else seeds)]))
+
+
+def ours(p: Problem, method: str, calls: int, seed: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    if p.draw is not None:
+        return pc.minimize(p.fun, p.x0, sample=p.draw, method=method, budget=calls, seed=seed).x
+    return pc.minimize(
+        lambda x: p.fun(x, None) + (p.own(rng) if p.own else 0.0), p.x0, method=method, budget=calls, seed=seed
+    ).x
+
+
+def scipys(p: Problem, method: str, calls: int, seed: int) -> np.ndarray:
+    """SciPy's methods see a new xi at every call, and the best value seen is their answer, as without noise."""
+    rng = np.random.default_rng(seed)
+    best, at, used = np.inf, p.x0, 0
+
+    def fun(x: np.ndarray) -> float:
+        nonlocal best, at, used
+        if used == calls:
+            raise _OutOfCallsError
+        used += 1
+        value = p.fun(x, p.draw(rng) if p.draw else None) + (p.own(rng) if p.own else 0.0)
+        if value < best:
+            best, at = value, x.copy()
+        return value
+
+    limits = {"L-BFGS-B": {"maxfun": 10**6, "maxiter": 10**6, "ftol": 1e-15, "gtol": 1e-12}}
+    options = limits.get(method, {"maxfev": calls})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            end = optimize.minimize(fun, p.x0, method=method, options=options).x
+        except _OutOfCallsError:
+            end = at
+    return at if p.draw is None and p.own is None else end
+
+
+def main() -> None:
+    """Run and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--calls", type=int, default=3000)
+    parser.add_argument("--seeds", type=int, default=3)
+    settings = parser.parse_args()
+    problems = [rosenbrock(), quadratic(), quadratic(noise="shared"), quadratic(noise="own"), hinge()]
+    print("| gap left after", f"{settings.calls:,} calls |", " | ".join(METHODS), "|")
+    print("|---|" + "---|" * len(METHODS))
+    for p in problems:
+        gaps = [median_gap(p, m, settings.calls, settings.seeds) for m in METHODS]
+        print(f"| {p.name} |", " | ".join(f"{g:.1e}" for g in gaps), "|", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""The pictures of the pages, drawn by the code that the pages show.
+
+python docs/figures.py [folder]     # docs/assets unless another is given
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import blocks
+
+HERE = Path(__file__).resolve().parent
+
+
+def page(name: str) -> dict[str, Any]:
+    """The names that a page's code leaves behind."""
+    names: dict[str, Any] = {"__name__": "__page__"}
+    with tempfile.TemporaryDirectory() as folder:
+        blocks.run(HERE / name, Path(folder), names)
+    return names
+
+
+def run() -> Any:
+    """The quickstart's run."""
+    return page("index.md")["result"].plot()
+
+
+def spectra() -> Any:
+    """The two spectra of the page on dimension, beside each other."""
+    from matplotlib.figure import Figure
+
+    names = page("dimension.md")
+    figure = Figure(figsize=(9, 3.2), layout="constrained")
+    tools = {"spectrum": "gradient_spectrum, {} gradients", "algorithm2": "effective_dimension, {} pairs"}
+    for axes, (name, tool) in zip(figure.subplots(1, 2), tools.items(), strict=True):
+        title = tool.format(names[name].size)
+        eigenvalues = names[name].all_eigenvalues
+        axes.bar(range(1, len(eigenvalues) + 1), eigenvalues / eigenvalues.max(), color="#2f6db3")
+        axes.set(xlim=(0.0, 51.0), xlabel="direction, of 50", ylabel="eigenvalue / largest", title=title)
+        axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+FIGURES = {"run.png": run, "spectra.png": spectra}
+
+#: Pictures that take too long to be drawn here, and the commands that draw them.
+BY_COMMAND = {
+    "mushrooms.png": "poem-cma bench --full --problems hinge-mushrooms --methods auto,poem,pycma,noisyopt-spsa "
+    "--out results/mushrooms   # figures/problem-hinge-mushrooms.png"
+}
+
+
+def main(folder: Path = HERE / "assets") -> None:
+    """Draw all of them, and say how the others are drawn."""
+    for name, draw in FIGURES.items():
+        draw().savefig(folder / name, dpi=110)
+    for name, command in BY_COMMAND.items():
+        print(f"{name}: {command}")
+
+
+if __name__ == "__main__":
+    with contextlib.chdir(HERE):
+        main(*map(Path, sys.argv[1:]))

@@ -1,0 +1,57 @@
+"""The public names and their arguments, one a line.
+
+python tests/public_api.py > tests/public_api.txt     # after a change that was meant
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+#: Public modules, and the names in each: a module's own list, or for the package everything that is not a module.
+MODULES = ("poem_cma", "poem_cma.datasets", "poem_cma.methods", "poem_cma.theory", "poem_cma.torch")
+
+
+def lines(module_name: str) -> list[str]:
+    """Every public name of a module, with its arguments and members."""
+    module = importlib.import_module(module_name)
+    names = getattr(module, "__all__", None) or [
+        name for name, value in vars(module).items() if not name.startswith("_") and not inspect.ismodule(value)
+    ]
+    return sorted(line for name in names for line in _described(f"{module_name}.{name}", getattr(module, name)))
+
+
+def _described(name: str, value: Any) -> Iterator[str]:
+    if inspect.isclass(value):
+        yield name + _arguments(value)
+        for member in sorted(set(dir(value)) - set(dir(Exception))):
+            if not member.startswith("_") and _is_ours(value, member):
+                kind = inspect.getattr_static(value, member)
+                is_method = isinstance(kind, staticmethod | classmethod) or inspect.isfunction(kind)
+                yield f"{name}.{member}" + (_arguments(getattr(value, member)) if is_method else "")
+    elif callable(value):
+        yield name + _arguments(value)
+    else:
+        yield name
+
+
+def _is_ours(owner: type, member: str) -> bool:
+    """Whether a class of this package, not one of Python or PyTorch, brings the member."""
+    return any(member in vars(c) for c in owner.__mro__ if c.__module__.startswith("poem_cma"))
+
+
+def _arguments(value: Any) -> str:
+    """Names, kinds and defaults; types are the type checker's business."""
+    try:
+        signature = inspect.signature(value)
+    except ValueError:
+        return "(...)"
+    plain = [p.replace(annotation=inspect.Parameter.empty) for p in signature.parameters.values()]
+    return str(signature.replace(parameters=plain, return_annotation=inspect.Signature.empty))
+
+
+if __name__ == "__main__":
+    for name in MODULES:
+        print("\n".join(lines(name)))

@@ -1,0 +1,150 @@
+"""The package as users get it: built, installed where nothing is, described."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import tomllib
+import venv
+import zipfile
+from email.parser import Parser
+from pathlib import Path
+
+import pytest
+import yaml
+
+import poem_cma
+
+ROOT = Path(__file__).parent.parent
+LARGEST_WHEEL = 300_000  # bytes
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the sdist, and the wheel that was built from it."""
+    folder = tmp_path_factory.mktemp("dist")
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(ROOT)]
+    subprocess.run(command, check=True, capture_output=True, timeout=300)
+    return folder
+
+
+def one(folder: Path, ending: str) -> Path:
+    (found,) = folder.glob(f"*{ending}")
+    return found
+
+
+def test_the_wheel_is_small_and_has_the_package_alone(built: Path) -> None:
+    wheel = one(built, ".whl")
+    assert wheel.name == f"poem_cma-{poem_cma.__version__}-py3-none-any.whl"
+    assert wheel.stat().st_size < LARGEST_WHEEL
+    names = zipfile.ZipFile(wheel).namelist()
+    sources = {path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src").rglob("*.py")}
+    assert sources <= set(names)
+    assert "poem_cma/py.typed" in names
+    assert {name.split("/")[0] for name in names} == {"poem_cma", f"poem_cma-{poem_cma.__version__}.dist-info"}
+
+
+def test_the_sdist_has_what_developers_need(built: Path) -> None:
+    with tarfile.open(one(built, ".tar.gz")) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    for path in (
+        "README.md",
+        "LICENSE",
+        "CHANGELOG.md",
+        "CITATION.cff",
+        "Makefile",
+        "mkdocs.yml",
+        "tests/reference.py",
+    ):
+        assert path in names
+    assert not [name for name in names if name.startswith((".venv", "results", "site/", "dist"))]
+
+
+def test_the_metadata(built: Path) -> None:
+    wheel = one(built, ".whl")
+    info = f"poem_cma-{poem_cma.__version__}.dist-info/METADATA"
+    metadata = Parser().parsestr(zipfile.ZipFile(wheel).read(info).decode())
+    needed = [line for line in metadata.get_all("Requires-Dist", []) if "extra ==" not in line]
+    assert sorted(re.match(r"[\w-]+", line)[0] for line in needed) == ["numpy", "scipy"]  # type: ignore[index]
+    assert metadata["License-Expression"] == "MIT"
+    assert {url.split(",")[0] for url in metadata.get_all("Project-URL", [])} >= {"Homepage", "Changelog", "Issues"}
+    assert "Two minutes" in metadata.get_payload()
+
+
+def test_the_readme_in_an_empty_environment(built: Path, tmp_path: Path) -> None:
+    """From nothing to a first result: install, then run the README's first lines as they stand."""
+    venv.create(tmp_path / "env", with_pip=True)
+    python = tmp_path / "env" / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+
+    def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [python, *arguments], cwd=tmp_path, env=clean, capture_output=True, text=True, timeout=500, check=False
+        )
+
+    needed = run("-m", "pip", "install", "--quiet", "--no-compile", "--only-binary", ":all:", "numpy", "scipy")
+    if needed.returncode:
+        pytest.skip(f"pip cannot get numpy and scipy here, so nothing was installed: {needed.stderr.strip()[-300:]}")
+    installed = run("-m", "pip", "install", "--quiet", "--no-index", one(built, ".whl"))
+    assert installed.returncode == 0, installed.stderr
+
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    commands = re.findall(r"```sh\n(.*?)```", readme, flags=re.S)[0].splitlines()
+    lines = re.findall(r"```python\n(.*?)```", readme, flags=re.S)[0]
+    shown = re.findall(r"```text title=\"output\"\n(.*?)```", readme, flags=re.S)[0]
+    assert len(commands) <= 3
+    assert len(lines.splitlines()) <= 15
+    (tmp_path / "first.py").write_text(lines, encoding="utf-8")
+    first = run("-X", "utf8", "-W", "error", "first.py")
+    assert first.returncode == 0, first.stderr
+    sys.path.insert(0, str(ROOT / "docs"))
+    import blocks
+
+    assert blocks.agree(shown, first.stdout)
+
+    command = run("-c", "from poem_cma.cli import main; main()")
+    assert command.returncode != 0
+    assert command.stderr.strip().splitlines()[-1].endswith('pip install "poem-cma[cli]"')
+
+
+def test_the_citation_file_is_of_this_version() -> None:
+    """Its form is checked against the schema when the site is built (tests.yml)."""
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["cff-version"] == "1.2.0"
+    assert citation["version"] == poem_cma.__version__
+    assert citation["authors"]
+    assert [len(paper["authors"]) for paper in citation["references"]] == [2, 2]
+    assert {author["family-names"] for paper in citation["references"] for author in paper["authors"]} == {
+        "Sholokhov", "Rogozin", "Ren", "Luo",
+    }  # fmt: skip
+
+
+def test_one_home_and_one_version_everywhere() -> None:
+    assert re.fullmatch(r"\d+\.\d+\.\d+", poem_cma.__version__)
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.findall(r"^## (\S+)", changelog, flags=re.M)[0] == poem_cma.__version__
+    home = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]["Homepage"]
+    for name in ("README.md", "CITATION.cff", "mkdocs.yml", "docs/index.md"):
+        assert home in (ROOT / name).read_text(encoding="utf-8"), name
+
+
+def test_the_workflows() -> None:
+    """They are YAML, run what `make test` runs, and on the systems and versions that the package names."""
+    classifiers = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["classifiers"]
+    versions = re.findall(r"Python :: (3\.\d+)", "\n".join(classifiers))
+    folder = ROOT / ".github" / "workflows"
+    tests = yaml.safe_load((folder / "tests.yml").read_text(encoding="utf-8"))
+    matrix = tests["jobs"]["test"]["strategy"]["matrix"]
+    assert matrix["python"] == versions
+    assert [system.split("-")[0] for system in matrix["os"]] == ["ubuntu", "macos", "windows"]
+    steps = "\n".join(step.get("run", "") for step in tests["jobs"]["test"]["steps"])
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for tool in ("ruff check .", "ruff format --check .", "mypy", "pytest --quiet --doctest-modules", "torch=="):
+        assert tool in steps
+        assert tool in makefile
+    release = yaml.safe_load((folder / "release.yml").read_text(encoding="utf-8"))
+    assert release["jobs"]["publish"]["permissions"] == {"id-token": "write"}
+    assert release["jobs"]["publish"]["needs"] == "build"
