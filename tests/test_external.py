@@ -10,6 +10,7 @@ import sys
 import numpy as np
 import pytest
 
+from poem_cma import external
 from poem_cma.external import Program, ProgramError, draw_seed
 
 ECHO = "import json, sys; print(json.dumps([sys.argv[1:], sys.stdin.read()]), file=sys.stderr); print(1.5)"
@@ -94,3 +95,12 @@ def test_commands_that_are_none(command: str, match: str) -> None:
 
 def test_programs_travel_to_workers() -> None:
     assert pickle.loads(pickle.dumps(Program("a {x} {seed}"))).takes_seed
+
+
+def test_a_backslash_is_a_part_of_a_path_on_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    command = r'C:\tools\simulate.exe --model "C:\my models\a.txt" {x}'
+    with monkeypatch.context() as patched:
+        patched.setattr("os.name", "nt")
+        words = external._words(command)
+    assert words == [r"C:\tools\simulate.exe", "--model", r"C:\my models\a.txt", "{x}"]
+    assert external._words(r"a\ b c") == ["a b", "c"]

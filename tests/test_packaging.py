@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import subprocess
@@ -50,16 +51,8 @@ def test_the_wheel_is_small_and_has_the_package_alone(built: Path) -> None:
 def test_the_sdist_has_what_developers_need(built: Path) -> None:
     with tarfile.open(one(built, ".tar.gz")) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    for path in (
-        "README.md",
-        "LICENSE",
-        "CHANGELOG.md",
-        "CITATION.cff",
-        "Makefile",
-        "mkdocs.yml",
-        "tests/reference.py",
-    ):
-        assert path in names
+    needed = {"README.md", "LICENSE", "CHANGELOG.md", "CITATION.cff", "Makefile", "mkdocs.yml", "tests/reference.py"}
+    assert needed <= names
     assert not [name for name in names if name.startswith((".venv", "results", "site/", "dist"))]
 
 
@@ -148,3 +141,26 @@ def test_the_workflows() -> None:
     release = yaml.safe_load((folder / "release.yml").read_text(encoding="utf-8"))
     assert release["jobs"]["publish"]["permissions"] == {"id-token": "write"}
     assert release["jobs"]["publish"]["needs"] == "build"
+
+
+def test_no_module_needs_what_some_system_lacks() -> None:
+    """Imports at the top of a module: such things are imported where they are used, beside what replaces them."""
+    lacking = {
+        "curses",
+        "fcntl",
+        "grp",
+        "msvcrt",
+        "posix",
+        "pty",
+        "pwd",
+        "resource",
+        "syslog",
+        "termios",
+        "tty",
+        "winreg",
+    }
+    for path in (ROOT / "src").rglob("*.py"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert not lacking & {name.partition(".")[0] for name in names}, path

@@ -154,6 +154,19 @@ def test_workers_that_die_hang_or_raise_are_replaced_and_change_no_bit(
         assert any(reason in text for text in why)
 
 
+def test_workers_are_replaced_where_pipes_cannot_be_selected(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on Windows, whose selectors know sockets only."""
+    (tmp_path / "marks").mkdir()
+    monkeypatch.setenv("POEM_CMA_TEST_FOLDER", str(tmp_path / "marks"))
+    monkeypatch.setattr("poem_cma.workers.processes._PIPES_CAN_BE_SELECTED", False)
+    result = run(moody, budget=60, batch=2, workers=pc.Workers(2, timeout=5.0, retries=10), store=tmp_path / "run.db")
+    assert bits(result) == bits(run(budget=60, batch=2))
+    with View(tmp_path / "run.db") as view:
+        assert any("the worker process died" in text for *_, text in view.failures())
+
+
 class Unreliable:
     """30% of the calls raise, 10% hang (are given up), 10% return NaN, whatever the attempt."""
 

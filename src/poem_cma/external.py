@@ -55,7 +55,7 @@ class Program:
 
     def __init__(self, command: str, folder: str | None = None) -> None:
         try:
-            self._words = shlex.split(command)
+            self._words = _words(command)
         except ValueError as error:
             raise ValueError(f"the command {command!r} cannot be split into words: {error}") from None
         if not self._words:
@@ -79,10 +79,10 @@ class Program:
         with contextlib.ExitStack() as stack:
             path = ""
             if self._in_file:
-                file = stack.enter_context(tempfile.NamedTemporaryFile("w", suffix=".json", prefix="poem-cma-"))
-                file.write(message)
-                file.flush()
-                path = file.name
+                folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="poem-cma-"))
+                path = os.path.join(folder, "point.json")  # closed before the program starts: Windows wants that
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(message)
             return self._run(self._arguments(point, seed, path), message if self._on_input else None)
 
     def _arguments(self, point: list[float], seed: int | None, path: str) -> list[str]:
@@ -119,6 +119,11 @@ class Program:
             how = f"exit code {process.returncode}" if process.returncode > 0 else f"signal {-process.returncode}"
             raise ProgramError(f"{arguments[0]} ended with {how}" + (f": {complaint}" if complaint else ""))
         return _number(answer, arguments[0], complaint)
+
+
+def _words(command: str) -> list[str]:
+    """Split as a shell would; on Windows a backslash is a part of a path."""
+    return shlex.split(command.replace("\\", "\\\\") if os.name == "nt" else command)
 
 
 def _end_of(file: Any, most: int) -> str:

@@ -12,6 +12,8 @@ from poem_cma.store.errors import StoreError
 
 __all__ = ["Lock"]
 
+_FAR_BEHIND = 2**30  # a place in the file that nobody reads
+
 _held: set[str] = set()  # by this process, which the system's lock would let in a second time
 
 
@@ -71,7 +73,11 @@ def _lock(handle: int) -> bool:
         if os.name == "nt":
             import msvcrt
 
-            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
+            os.lseek(handle, _FAR_BEHIND, os.SEEK_SET)  # what is locked there cannot be read: not the owner's name
+            try:
+                msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
+            finally:
+                os.lseek(handle, 0, os.SEEK_SET)
         else:
             import fcntl
 

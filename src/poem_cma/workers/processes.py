@@ -25,6 +25,9 @@ __all__ = ["Processes"]
 
 _MOST_DEATHS_AT_START = 3
 
+#: On Windows a selector knows sockets only; `wait` knows pipes everywhere, and is slower.
+_PIPES_CAN_BE_SELECTED = os.name != "nt"
+
 _pools: weakref.WeakSet[Processes] = weakref.WeakSet()
 
 
@@ -49,7 +52,8 @@ class Processes:
 
     def _begin(self) -> _Worker:
         worker = _Worker(self._context, self._payload)
-        self._selector.register(worker.pipe, selectors.EVENT_READ, worker)
+        if _PIPES_CAN_BE_SELECTED:
+            self._selector.register(worker.pipe, selectors.EVENT_READ, worker)
         return worker
 
     def slots(self) -> int:
@@ -72,8 +76,7 @@ class Processes:
     def collect(self, seconds: float) -> list[tuple[int, Reply | str]]:
         """Replies, or why there is none, as soon as there are any, or nothing after so many seconds."""
         replies: list[tuple[int, Reply | str]] = []
-        for key, _ in self._selector.select(seconds):
-            worker: _Worker = key.data
+        for worker in self._heard(seconds):
             try:
                 message = pickle.loads(worker.pipe.recv_bytes())
             except (EOFError, OSError):
@@ -89,6 +92,13 @@ class Processes:
                 worker.ticket = None
         return replies
 
+    def _heard(self, seconds: float) -> list[_Worker]:
+        """Workers that have something to say, or have died, within so many seconds."""
+        if _PIPES_CAN_BE_SELECTED:
+            return [key.data for key, _ in self._selector.select(seconds)]
+        ready = wait([worker.pipe for worker in self._workers], seconds)
+        return [worker for worker in self._workers if worker.pipe in ready]
+
     def abandon(self, ticket: int) -> None:
         """Kill the process that is at a task."""
         for worker in self._workers:
@@ -96,7 +106,8 @@ class Processes:
                 self._replace(worker, "was killed")
 
     def _replace(self, worker: _Worker, how: str) -> list[tuple[int, Reply | str]]:
-        self._selector.unregister(worker.pipe)
+        if _PIPES_CAN_BE_SELECTED:
+            self._selector.unregister(worker.pipe)
         code = worker.kill()
         if not worker.ready:
             self._deaths_at_start += 1
