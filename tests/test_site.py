@@ -93,6 +93,30 @@ def test_formulas_are_mathml(site: dict[Path, Links]) -> None:
     assert not re.search(r"<m[tio][^>]*>\\", text)  # a command that the converter does not know
 
 
+def test_numbers_quoted_from_other_pages() -> None:
+    """What one page says of another's measurements is what stands there."""
+
+    def words(path: str) -> str:
+        return " ".join((ROOT / path).read_text(encoding="utf-8").split())
+
+    arena, auto = words("docs/benchmarks.md"), words("docs/auto.md")
+    won, of = re.search(r"at least 1 on (\d+) of (\d+) problems", arena).groups()  # type: ignore[union-attr]
+    assert f"On {won} of {of} noisy problems `auto` ends ahead" in words("README.md")
+    assert f"is ahead of the best of them on {won} of {of}," in words("docs/which.md")
+
+    shared = arena.split("What common random numbers are worth")[1].split("###")[0]
+    rows = re.findall(r"\| [\w -]+ \| (\d+) \| ([\d.]+) \|", shared)
+    factors = [float(factor) for _, factor in rows]
+    assert {number for number, _ in rows} == {"31"}
+    assert f"{min(factors):.0f} to {max(factors):.0f} times as large (geometric means over 31" in words("docs/noise.md")
+
+    ours, poem, least = re.search(  # type: ignore[union-attr]
+        r"\| mushrooms \| 20000 \| ([\d.]+) ± [\d.]+ \| ([\d.]+) ± [\d.]+ \| ([\d.]+) \|", auto
+    ).groups()
+    expected = f"`auto` ends at {ours}, POEM at {poem}, and the least value is {float(least):.4f}"
+    assert expected in words("docs/which.md")
+
+
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
 def test_links_of_the_files_outside_the_site(name: str) -> None:
     text = (ROOT / name).read_text(encoding="utf-8")
