@@ -40,22 +40,28 @@ class Links(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Links]:
-    """The pages of the built site; any warning of the builder is an error."""
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the built site; any warning of the builder is an error."""
     folder = tmp_path_factory.mktemp("site")
     done = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(folder)],
         cwd=ROOT, env=os.environ | {"NO_MKDOCS_2_WARNING": "1"}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
-    return {page: Links(page) for page in folder.rglob("*.html")}
+    return folder
 
 
-def test_every_page_is_in_the_navigation(site: dict[Path, Links]) -> None:
-    names = {page.stem for page in site}
-    assert names == {page.stem for page in DOCS.rglob("*.md")} | {"404"}
-    home = next(iter(site)).parent
-    assert not list(home.rglob("*.py"))
+@pytest.fixture(scope="module")
+def site(home: Path) -> dict[Path, Links]:
+    """The pages of the built site."""
+    return {page: Links(page) for page in home.rglob("*.html")}
+
+
+def test_the_site_has_the_pages_and_no_scripts(home: Path, site: dict[Path, Links]) -> None:
+    """The builder itself refuses pages that are not in the navigation."""
+    made = {page.relative_to(home).with_suffix("").as_posix() for page in site}
+    assert made == {page.relative_to(DOCS).with_suffix("").as_posix() for page in DOCS.rglob("*.md")} | {"404"}
+    assert not [path for ending in ("py", "json") for path in home.rglob(f"*.{ending}") if path.parent.name != "search"]
 
 
 def test_links_lead_somewhere(site: dict[Path, Links]) -> None:
@@ -75,19 +81,17 @@ def test_links_lead_somewhere(site: dict[Path, Links]) -> None:
     assert not wrong, wrong
 
 
-def test_nothing_is_loaded_from_elsewhere(site: dict[Path, Links]) -> None:
+def test_nothing_is_loaded_from_elsewhere(home: Path, site: dict[Path, Links]) -> None:
     for page, links in site.items():
         assert not [source for source in links.loaded if urlsplit(source).netloc], page.name
         text = page.read_text(encoding="utf-8")
         assert "arithmatex" not in text  # a formula that did not become MathML
         assert not re.search(r"@import|url\(['\"]?https?:", text)
-    home = next(iter(site)).parent
     assert (home / "search" / "search_index.js").exists()  # what the search reads from file://
 
 
-def test_formulas_are_mathml(site: dict[Path, Links]) -> None:
-    (page,) = (page for page in site if page.name == "how_it_works.html")
-    text = page.read_text(encoding="utf-8")
+def test_formulas_are_mathml(home: Path) -> None:
+    text = (home / "how_it_works.html").read_text(encoding="utf-8")
     source = (DOCS / "how_it_works.md").read_text(encoding="utf-8")
     assert text.count('<math xmlns="http://www.w3.org/1998/Math/MathML" display="block">') == source.count("$$") // 2
     assert not re.search(r"<m[tio][^>]*>\\", text)  # a command that the converter does not know
