@@ -121,6 +121,18 @@ def test_numbers_quoted_from_other_pages() -> None:
     assert expected in words("docs/which.md")
 
 
+def test_the_table_of_our_losses_is_the_commands() -> None:
+    """In small, so that only the names agree; the page says how its numbers were made."""
+    command = [sys.executable, str(ROOT / "benchmarks" / "when_not.py"), "--calls", "100", "--seeds", "1"]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.replace(
+        "after 100", "after 3,000"
+    )
+    page = (DOCS / "which.md").read_text(encoding="utf-8")
+    shown = [line for line in page.splitlines() if line.count("|") == printed.splitlines()[0].count("|")]
+    assert [line.split("|")[1] for line in shown] == [line.split("|")[1] for line in printed.splitlines()]
+    assert shown[0] == printed.splitlines()[0]
+
+
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
 def test_links_of_the_files_outside_the_site(name: str) -> None:
     text = (ROOT / name).read_text(encoding="utf-8")
