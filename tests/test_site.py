@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -88,6 +89,25 @@ def test_nothing_is_loaded_from_elsewhere(home: Path, site: dict[Path, Links]) -
         assert "arithmatex" not in text  # a formula that did not become MathML
         assert not re.search(r"@import|url\(['\"]?https?:", text)
     assert (home / "search" / "search_index.js").exists()  # what the search reads from file://
+
+
+def test_the_search_works_from_a_file(home: Path, tmp_path: Path) -> None:
+    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if browser is None:
+        pytest.skip("no Chromium here: the search was not tried in a browser")
+    settings = [
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        f"--user-data-dir={tmp_path}",
+        "--virtual-time-budget=9000",
+    ]
+    page = f"{(home / 'index.html').as_uri()}?q=simplex"
+    done = subprocess.run(
+        [browser, *settings, "--dump-dom", page], capture_output=True, text=True, timeout=120, check=True
+    )
+    assert re.search(r"[1-9]\d* matching documents", done.stdout)
+    assert 'href="api.html#poem_cma.Simplex' in done.stdout or "api.html?h=simplex#poem_cma.Simplex" in done.stdout
 
 
 def test_formulas_are_mathml(home: Path) -> None:
