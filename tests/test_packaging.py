@@ -43,7 +43,8 @@ def test_the_wheel_is_small_and_has_the_package_alone(built: Path) -> None:
     assert wheel.stat().st_size < LARGEST_WHEEL
     names = zipfile.ZipFile(wheel).namelist()
     sources = {path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src").rglob("*.py")}
-    assert sources <= set(names)
+    experiments = {name for name in sources if name.startswith("poem_cma/reproduce/")}
+    assert {name for name in names if name.endswith(".py")} == sources - experiments
     assert "poem_cma/py.typed" in names
     assert {name.split("/")[0] for name in names} == {"poem_cma", f"poem_cma-{poem_cma.__version__}.dist-info"}
 
@@ -98,9 +99,24 @@ def test_the_readme_in_an_empty_environment(built: Path, tmp_path: Path) -> None
 
     assert blocks.agree(shown, first.stdout)
 
+    least = run(
+        "-c", "from poem_cma import problems; print(problems.load('box-corner').optimum)"
+    )  # no experiments needed
+    assert least.returncode == 0, least.stderr
     command = run("-c", "from poem_cma.cli import main; main()")
     assert command.returncode != 0
     assert command.stderr.strip().splitlines()[-1].endswith('pip install "poem-cma[cli]"')
+
+
+def test_the_experiments_say_where_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    from typer.testing import CliRunner
+
+    from poem_cma.cli import app
+
+    monkeypatch.setitem(sys.modules, "poem_cma.reproduce.command", None)  # as the wheel has it
+    done = CliRunner().invoke(app, ["reproduce"])
+    assert done.exit_code == 1
+    assert "come with the repository" in done.stderr
 
 
 def test_the_citation_file_is_of_this_version() -> None:
@@ -120,7 +136,7 @@ def test_one_home_and_one_version_everywhere() -> None:
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert re.findall(r"^## (\S+)", changelog, flags=re.M)[0] == poem_cma.__version__
     home = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]["Homepage"]
-    for name in ("README.md", "CITATION.cff", "mkdocs.yml", "docs/index.md"):
+    for name in ("README.md", "CITATION.cff", "mkdocs.yml", "docs/index.md", "src/poem_cma/cli.py"):
         assert home in (ROOT / name).read_text(encoding="utf-8"), name
 
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from reproduce_helpers import TINY
 
+from poem_cma.problems.optimum import least_hinge_loss
 from poem_cma.reproduce import data, fig1, synthetic, table1
 from poem_cma.reproduce.claims import DOES_NOT, HOLDS, IN_PART, NOT_RUN, Claim, count, in_how_many
 from poem_cma.reproduce.claims_figure2 import _where
 from poem_cma.reproduce.fits import Measured, fits
-from poem_cma.reproduce.optimum import least_hinge_loss
 from poem_cma.reproduce.runs import call_grid
 from poem_cma.reproduce.scale import QUICK
 

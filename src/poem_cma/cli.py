@@ -20,6 +20,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+#: The wheel leaves the paper's experiments out.
+_NOT_INSTALLED = (
+    "the paper's experiments come with the repository, not with the installed package: "
+    "git clone https://github.com/poem-cma/poem-cma, then `make run` in it"
+)
 
 register(app)
 
@@ -66,8 +71,14 @@ def reproduce(
     Real sets are looked for in $POEM_CMA_DATA and in the user's cache, then downloaded. A stopped run goes on where it
     was when the same command is given again.
     """
-    from poem_cma.reproduce.command import Stopped
-    from poem_cma.reproduce.command import reproduce as run
+    try:
+        from poem_cma.reproduce.command import Stopped
+        from poem_cma.reproduce.command import reproduce as run
+    except ModuleNotFoundError as error:
+        if not (error.name or "").startswith("poem_cma.reproduce"):
+            raise
+        typer.echo(f"poem-cma: {_NOT_INSTALLED}", err=True)
+        raise typer.Exit(1) from None
 
     try:
         run(part.value, full=full, seeds=seeds, jobs=jobs, out=out, iterations=iterations)

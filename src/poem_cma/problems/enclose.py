@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from poem_cma.reproduce.optimum import Optimum
+from poem_cma.problems.optimum import Optimum
 
 __all__ = ["Logistic", "Loss", "Pinball", "least_loss"]
 

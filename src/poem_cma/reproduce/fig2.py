@@ -9,9 +9,9 @@ import numpy as np
 
 import poem_cma as pc
 from poem_cma.campaign.cells import Arrays, Cell
+from poem_cma.problems.optimum import least_hinge_loss
 from poem_cma.reproduce import data
 from poem_cma.reproduce.data import PaperSet
-from poem_cma.reproduce.optimum import least_hinge_loss
 from poem_cma.reproduce.runs import call_grid, follow, make_method
 from poem_cma.reproduce.scale import Scale
 
