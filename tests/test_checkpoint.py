@@ -9,6 +9,7 @@ import os
 import pathlib
 import pickle
 import zipfile
+from math import nan
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 from problems import hinge
 
 import poem_cma as pc
+from poem_cma.core import mean_value
 from poem_cma.history import History
 
 P = hinge(d=4)
@@ -292,3 +294,10 @@ def test_history_is_thinned_geometrically_and_keeps_the_last_step(tmp_path: path
     assert len(nfev) > 50
     opt.save(tmp_path / "run")
     assert same(pc.Optimizer.load(tmp_path / "run").result(), opt.result())
+
+
+def test_values_of_any_kind_of_float_have_the_same_mean() -> None:
+    """What was saved comes back as Python's floats, whatever was told; `sum` would treat the two differently."""
+    F = [0.1] * 10
+    assert mean_value(F) == mean_value([np.float64(v) for v in F])
+    assert mean_value([nan, *F]) == mean_value([nan, *map(np.float64, F)])

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from math import isfinite, nan
+from operator import add
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -154,11 +156,11 @@ class Algorithm(Protocol):
 
 def mean_value(F: list[float]) -> float:
     """The mean of the values that are finite; NaN where none is."""
-    mean = sum(F) / len(F) if F else nan
+    mean = reduce(add, F) / len(F) if F else nan  # `sum` rounds Python's floats and NumPy's differently since 3.12
     if isfinite(mean):
         return mean
     finite = [v for v in F if isfinite(v)]
-    return sum(v / len(finite) for v in finite) if finite else nan
+    return reduce(add, [v / len(finite) for v in finite]) if finite else nan
 
 
 def smoothed_value(value: float, spread: float, t: int, F: list[float]) -> tuple[float, float]:
