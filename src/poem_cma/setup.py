@@ -111,8 +111,10 @@ def calls_per_step(method: Method, batch: int) -> int:
 
 def make_run(method: Method, x0: Array, domain: Any, budget: float, batch: int, paired: bool) -> Run:
     """The constants of a run, or an error that says what is missing."""
-    if method.fallback is not None and (not paired or budget < LEAST_SHARED):
+    if method.fallback is not None and budget < LEAST_SHARED:
         method = method.fallback
+    elif method.unshared is not None and not paired:
+        method = method.unshared
     check_working_memory(method, x0)
     if domain.hull_dimension(len(x0)) == 0:
         raise ValueError("the domain is a single point: there is nothing to optimise")

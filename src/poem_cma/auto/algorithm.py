@@ -43,6 +43,8 @@ _FLOAT32, _FLOAT64 = float(np.finfo(np.float32).eps), float(np.finfo(float).eps)
 class Auto:
     """The algorithm, without any state of its own."""
 
+    record = AutoState
+
     def randoms(self, method: Method, run: Run, seed: int) -> Walks:
         """What turns random numbers into probes."""
         return Walks(Streams(seed))
