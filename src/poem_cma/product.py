@@ -23,8 +23,8 @@ def product(pieces: Sequence[tuple[int, int, Any]]) -> ConvexSet | None:
 
     None stands for all of R^n. Boxes beside each other are one Box; where there is nothing but None, so is the answer.
 
-    >>> product([(0, 2, Box(0.0, 1.0)), (2, 3, None)])
-    Box(lower=[ 0.,  0., -inf], upper=[ 1.,  1., inf], dimension=3)
+    >>> product([(0, 2, Box(0.0, 1.0)), (2, 3, None)]).project(np.array([5.0, -5.0, 5.0]))
+    array([1., 0., 5.])
     """
     parts = [(slice(i, j), as_domain(domain, j - i)) for i, j, domain in pieces if j > i]
     sets = [domain for _, domain in parts]

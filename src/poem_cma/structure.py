@@ -120,7 +120,8 @@ class Structure:
         """The leaves one after another, in single precision if all of them are."""
         leaves = self._root.flatten(value)
         single = all(leaf.dtype == np.float32 for leaf in leaves)
-        flat = np.concatenate([*leaves, np.empty(0, np.float32)]).astype(np.float32 if single else np.float64)
+        together: Any = np.concatenate([*leaves, np.empty(0, np.float32)])
+        flat: Array = together.astype(np.float32 if single else np.float64)
         if not np.isfinite(flat).all():
             where = int(np.flatnonzero(~np.isfinite(flat))[0])
             leaf = next(leaf for leaf in self._root.leaves() if leaf.start <= where < leaf.stop)
