@@ -23,6 +23,9 @@ __all__ = ["PoemAttack"]
 #: Probabilities are told from each other by their logarithms, down to this one.
 _LEAST = 1e-30
 
+#: So few queries may not make a step; the attack then makes as much of one as it can.
+_FEW = 20
+
 
 class PoemAttack(EvasionAttack):  # type: ignore[misc]
     """Search for adversarial examples near given inputs by the values of a classifier's predictions.
@@ -163,19 +166,23 @@ class _Neighbourhood:
 
     def __init__(self, low: Array, high: Array, radius: float) -> None:
         self._low, self._high, self._radius = np.minimum(low, 0.0), np.maximum(high, 0.0), radius
-        self.diameter = float(min(2.0 * radius, np.linalg.norm(self._high - self._low)))
+        self.diameter = min(2.0 * radius, float(np.linalg.norm(self._high - self._low)))
 
     def project(self, delta: Array) -> Array:
         """The nearest point: delta drawn towards 0 by one factor, then clipped; the factor is found by bisection."""
-        y = np.clip(delta, self._low, self._high)
+        y: Array = np.clip(delta, self._low, self._high)
         if np.linalg.norm(y) <= self._radius:
             return y
+        y = np.zeros_like(y)
         least, most = 0.0, 1.0  # |clip(t delta)| grows with t
         for _ in range(60):
             middle = 0.5 * (least + most)
-            short = np.linalg.norm(np.clip(middle * delta, self._low, self._high)) <= self._radius
-            least, most = (middle, most) if short else (least, middle)
-        return np.clip(least * delta, self._low, self._high)
+            tried = np.clip(middle * delta, self._low, self._high)
+            if np.linalg.norm(tried) <= self._radius:
+                least, y = middle, tried
+            else:
+                most = middle
+        return y
 
 
 class _Hunt:
@@ -186,8 +193,9 @@ class _Hunt:
         self.best, self._lead, self.queries = image, float(lead), 1
         self._opt: Optimizer | None = None
         if not self.over:
-            settings = {"method": attack.method, "seed": attack.seed + number, "domain": near}
-            self._opt = Optimizer(np.zeros(image.size), budget=None if self._most < 20 else self._most - 1, **settings)
+            budget = None if self._most < _FEW else self._most - 1
+            seed = attack.seed + number
+            self._opt = Optimizer(np.zeros(image.size), method=attack.method, domain=near, budget=budget, seed=seed)
 
     @property
     def over(self) -> bool:

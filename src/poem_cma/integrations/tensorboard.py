@@ -35,7 +35,7 @@ class TensorBoardCallback(Logger):
     def __init__(self, logdir: str | os.PathLike[str] | Any, *, every: int = 1, prefix: str = "poem_cma") -> None:
         super().__init__(every)
         self._own = isinstance(logdir, str | os.PathLike)
-        self._writer = _writer(os.fspath(logdir)) if self._own else logdir
+        self._writer: Any = _writer(os.fspath(logdir)) if self._own else logdir
         self._prefix = prefix + "/" if prefix else ""
 
     def _log(self, result: Result, numbers: dict[str, float]) -> None:
@@ -55,5 +55,5 @@ def _writer(logdir: str) -> Any:
         from tensorboardX import SummaryWriter
     except ModuleNotFoundError:
         with needs("TensorBoard's event files", "tensorboard"):
-            from torch.utils.tensorboard import SummaryWriter  # type: ignore[attr-defined]
+            from torch.utils.tensorboard import SummaryWriter
     return SummaryWriter(logdir)
