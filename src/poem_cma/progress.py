@@ -1,6 +1,6 @@
-"""What `minimize(progress=True)` shows: a line in a terminal or in a notebook, drawn by rich; elsewhere nothing.
+"""What `minimize(progress=True)` shows: lines in a terminal or in a notebook, drawn by rich; elsewhere nothing.
 
-In a notebook the line is an output of its own that is updated in place, so that no widgets are needed.
+In a notebook they are an output of its own that is updated in place, so that no widgets are needed.
 """
 
 from __future__ import annotations
@@ -101,26 +101,34 @@ def clock(seconds: float) -> str:
 
 
 class _Terminal:
-    """A line that is drawn over and over."""
+    """Two lines that are drawn over and over: how far it is, and where."""
 
     def __init__(self, name: str, budget: int, console: Console) -> None:
+        from rich.console import Group
+        from rich.live import Live
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+        from rich.text import Text
 
         columns = (
-            TextColumn("{task.description}"), BarColumn(bar_width=20), MofNCompleteColumn(),
-            TextColumn("{task.fields[line]}  left {task.fields[left]}"),
-        )  # fmt: skip
-        self._progress = Progress(*columns, console=console)
-        self._task = self._progress.add_task(name, total=budget, line="", left="-:--:--")
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("left {task.fields[left]}"),
+        )
+        self._progress = Progress(*columns, console=console, auto_refresh=False)
+        self._task = self._progress.add_task(name, total=budget, left="-:--:--")
+        self._line = Text(no_wrap=True, overflow="ellipsis")
+        self._live = Live(Group(self._progress, self._line), console=console, refresh_per_second=10)
 
     def start(self) -> None:
-        self._progress.start()
+        self._live.start()
 
     def show(self, nfev: int, line: str, left: str) -> None:
-        self._progress.update(self._task, completed=nfev, line=line, left=left)
+        self._progress.update(self._task, completed=nfev, left=left)
+        self._line.plain = line
 
     def stop(self) -> None:
-        self._progress.stop()
+        self._live.stop()
 
 
 class _Notebook:
