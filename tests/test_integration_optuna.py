@@ -19,6 +19,19 @@ from poem_cma.integrations.optuna import PoemSampler, _Axis, rng  # noqa: E402
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 
+suite = pytest.importorskip("optuna.testing.pytest_samplers", reason="this Optuna has no conformance suite to run")
+
+
+@pytest.mark.filterwarnings(
+    "ignore::optuna.exceptions.ExperimentalWarning", "ignore:Inconsistent parameter:UserWarning"
+)
+class TestConformance(suite.BasicSamplerTestCase, suite.SingleOnlySamplerTestCase):
+    """Optuna's own tests of samplers."""
+
+    @pytest.fixture
+    def sampler(self) -> Any:
+        return PoemSampler
+
 
 def study(sampler: Any, **settings: Any) -> Any:
     return optuna.create_study(sampler=sampler, **settings)
@@ -232,6 +245,16 @@ def test_noise_is_shared_by_the_trials_of_a_probe() -> None:
     assert len({noise[0] for noise in drawn.values()}) == len(drawn)
     assert sampler.recommend(s)["a"] == pytest.approx(3.0, abs=0.6)
     assert rng(optuna.trial.FixedTrial({"a": 1.0}, number=3)).normal() == np.random.default_rng(3).normal()
+
+
+def test_noise_that_is_not_shared() -> None:
+    generator = np.random.default_rng(0)
+    sampler = PoemSampler(seed=0)
+    s = study(sampler)
+    s.optimize(lambda trial: distance(trial) + float(generator.normal()), n_trials=500)
+    found = sampler.recommend(s)
+    assert abs(found["a"] - 3.0) < 1.5  # 3 away at the start
+    assert not next(iter(sampler._runs.values())).points.opt._state.run.paired
 
 
 def test_where_it_starts() -> None:

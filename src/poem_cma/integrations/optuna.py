@@ -139,8 +139,7 @@ class PoemSampler(BaseSampler):
 
     def sample_relative(self, study: Study, trial: FrozenTrial, search_space: Space) -> dict[str, Any]:
         """The next point of the run that the search space has."""
-        if len(study.directions) > 1:
-            raise ValueError("PoemSampler has one objective to minimise or to maximise, this study has several")
+        _one_objective(study)
         if not search_space or "fixed_params" in trial.system_attrs:
             return {}
         with self._lock:
@@ -155,6 +154,7 @@ class PoemSampler(BaseSampler):
 
     def sample_independent(self, study: Study, trial: FrozenTrial, name: str, distribution: BaseDistribution) -> Any:
         """By the other sampler; but where x0 has a value, the first trial is there."""
+        _one_objective(study)
         if name in self._x0 and isinstance(distribution, FloatDistribution) and trial.number == 0:
             return self._x0[name]
         return self._independent.sample_independent(study, trial, name, distribution)
@@ -226,6 +226,11 @@ class PoemSampler(BaseSampler):
         if value is None:
             return nan
         return -value if study.direction == StudyDirection.MAXIMIZE else value
+
+
+def _one_objective(study: Study) -> None:
+    if len(study.directions) > 1:
+        raise ValueError("PoemSampler has one objective to minimise or to maximise, this study has several")
 
 
 class _Run:

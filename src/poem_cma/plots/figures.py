@@ -89,6 +89,7 @@ def _panel(axes: Any, panel: Panel) -> None:
 def _curve(axes: Any, curve: Curve) -> None:
     label = curve.label or None
     if curve.kind == "bars":
+        axes.xaxis.get_major_locator().set_params(integer=True)
         axes.bar(curve.x, curve.y, color=curve.colour, label=label)
     elif curve.kind == "points":
         assert curve.low is not None
