@@ -157,6 +157,12 @@ def test_cards(runs: Any, spectrum: pc.Spectrum) -> None:
     assert "#000" not in result._repr_html_()
 
 
+def test_ipython_finds_the_cards(runs: Any, spectrum: pc.Spectrum) -> None:
+    formatters = pytest.importorskip("IPython.core.formatters", reason="IPython is not installed")
+    for shown in (runs["auto"][0], spectrum):
+        assert formatters.HTMLFormatter()(shown) == shown._repr_html_()
+
+
 def test_cards_and_pages_escape_what_users_wrote() -> None:
     nasty = '<script>alert("x")</script>'
 

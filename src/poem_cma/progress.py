@@ -6,6 +6,8 @@ In a notebook they are an output of its own that is updated in place, so that no
 from __future__ import annotations
 
 import time
+from html import escape
+from importlib import import_module
 from math import ceil, inf, isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -136,24 +138,20 @@ class _Notebook:
 
     def __init__(self, name: str, budget: int) -> None:
         self._name, self._budget = name, budget
+        self._ipython: Any = import_module("IPython.display")
         self._handle: Any = None
 
     def start(self) -> None:
-        from IPython.display import HTML, display
-
-        self._html = HTML
-        self._handle = display(HTML(self._page(0, "", "-:--:--")), display_id=True)
+        self._handle = self._ipython.display(self._ipython.HTML(self._page(0, "", "-:--:--")), display_id=True)
 
     def show(self, nfev: int, line: str, left: str) -> None:
         if self._handle is not None:  # outside of a kernel there is nothing to update
-            self._handle.update(self._html(self._page(nfev, line, left)))
+            self._handle.update(self._ipython.HTML(self._page(nfev, line, left)))
 
     def stop(self) -> None:
         self._handle = None
 
     def _page(self, nfev: int, line: str, left: str) -> str:
-        from html import escape
-
         text = f"{self._name}  {nfev}/{self._budget}  {line}  left {left}"
         return (
             f'<progress value="{nfev}" max="{self._budget}" style="width:12em;vertical-align:middle"></progress> '

@@ -34,6 +34,14 @@ class MLflowCallback(Logger):
         Log after at least so many calls.
     params : dict, optional
         Further parameters to log.
+
+    Examples
+    --------
+    With a database beside the script (its first use takes some seconds)::
+
+        with MLflowCallback("sqlite:///mlflow.db", experiment="noisy") as log:
+            result = poem_cma.minimize(fun, x0, callback=log)
+            log.finish(result)
     """
 
     def __init__(

@@ -296,6 +296,15 @@ def rng(trial: Any) -> np.random.Generator:
     """Random numbers for the noise of a trial; trials that are compared with each other get the same ones.
 
     With them in the objective and ``PoemSampler(paired=True)``, differences of values are free of most noise.
+
+    Examples
+    --------
+    >>> import optuna
+    >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
+    >>> study = optuna.create_study(sampler=PoemSampler(paired=True, seed=0))
+    >>> study.optimize(lambda trial: abs(trial.suggest_float("a", 0, 1) - 0.7) + rng(trial).normal(), n_trials=200)
+    >>> abs(study.sampler.recommend(study)["a"] - 0.7) < 0.1
+    True
     """
     if not hasattr(trial, "storage"):  # a FixedTrial, for instance
         return np.random.default_rng(trial.number)
