@@ -6,17 +6,14 @@ import hashlib
 import json
 import threading
 from collections.abc import Sequence
-from math import exp, log, nan
+from math import nan
 from typing import Any
 
 import numpy as np
 
-from poem_cma._types import Array
 from poem_cma.core import Method
-from poem_cma.domains import Box
 from poem_cma.integrations._needs import needs
-from poem_cma.integrations.points import Key, Points
-from poem_cma.optimizer import Optimizer
+from poem_cma.integrations.points import Key
 
 with needs("Optuna", "optuna"):
     from optuna.distributions import BaseDistribution, FloatDistribution, distribution_to_json
@@ -25,15 +22,12 @@ with needs("Optuna", "optuna"):
     from optuna.study import Study, StudyDirection
     from optuna.trial import FrozenTrial, TrialState
 
+    from poem_cma.integrations.optuna_space import Run, Space
+
 __all__ = ["PoemSampler", "rng"]
 
 #: What a trial remembers: the run it belongs to, its probe, its row there, and the number of its xi.
 _ATTRIBUTE = "poem_cma:point"
-
-#: So many trials are planned for where nobody says how many there will be; then twice as many, and so on.
-_FIRST_BUDGET = 250
-
-Space = dict[str, BaseDistribution]
 
 
 class PoemSampler(BaseSampler):
@@ -106,7 +100,7 @@ class PoemSampler(BaseSampler):
         if self._study != (study.study_name, id(study._storage)):
             self._study = (study.study_name, id(study._storage))
             self._space = IntersectionSearchSpace()
-            self._runs: dict[str, _Run] = {}
+            self._runs: dict[str, Run] = {}
             self._answers: dict[str, list[tuple[Key, float]]] = {}  # by run, until they are told
             self._first_open = 0  # all trials before it are finished, and their values taken
             self._taken: set[int] = set()  # trials after it whose values are
@@ -199,7 +193,7 @@ class PoemSampler(BaseSampler):
             run.tell(self._answers.pop(name, ()))
         return running
 
-    def _run(self, study: Study, space: Space) -> _Run:
+    def _run(self, study: Study, space: Space) -> Run:
         """The run of a search space, told all that is known of it."""
         seed = self._seed_for(study)
         start = [self._x0.get(name) for name in space]
@@ -207,7 +201,7 @@ class PoemSampler(BaseSampler):
         content = json.dumps([described, start, seed, {k: repr(v) for k, v in self._settings.items()}])
         name = hashlib.sha256(content.encode()).hexdigest()[:12]
         if name not in self._runs:
-            self._runs[name] = _Run(name, space, start, seed, self._settings)
+            self._runs[name] = Run(name, space, start, seed, self._settings)
             self._runs[name].tell(self._answers.pop(name, ()))
         return self._runs[name]
 
@@ -231,65 +225,6 @@ class PoemSampler(BaseSampler):
 def _one_objective(study: Study) -> None:
     if len(study.directions) > 1:
         raise ValueError("PoemSampler has one objective to minimise or to maximise, this study has several")
-
-
-class _Run:
-    """One search space in the unit cube, and the optimiser there."""
-
-    def __init__(self, name: str, space: Space, start: list[float | None], seed: int, settings: dict[str, Any]) -> None:
-        self.name, self._seed, self._paired = name, seed, settings["paired"]
-        self._axes = [_Axis(d) for d in space.values()]
-        self._names = list(space)
-        x0 = [0.5 if value is None else axis.to_unit(value) for axis, value in zip(self._axes, start, strict=True)]
-        budget = settings["budget"]
-        settings = settings | {"budget": _FIRST_BUDGET if budget is None else budget}
-        if settings["method"] is None:
-            settings["method"] = "poem" if any(axis.step is not None for axis in self._axes) else "auto"
-        opt = Optimizer(np.array(x0), domain=Box(0.0, 1.0, inside=True), seed=seed, **settings)
-        self.points = Points(opt, open_end=budget is None)
-
-    def tell(self, answers: Sequence[tuple[Key, float]]) -> None:
-        """Values, in order; points that they lead to are asked when they are needed."""
-        for key, value in answers:
-            self.points.tell(key, value)
-
-    def _rounding(self, key: Key) -> int:
-        """What the rounding to a grid is drawn by: it belongs to the xi, or to the probe where no xi is shared."""
-        return self.points.sample(key) if self._paired else key.probe >> 1
-
-    def parameters(self, x: Array, key: Key | None = None) -> dict[str, float]:
-        """A point in terms of the study; on a grid to the nearest value, or at random where a probe is named."""
-        nearest = np.full(len(x), 0.5)
-        dither = nearest if key is None else np.random.default_rng([self._seed, self._rounding(key)]).random(len(x))
-        values = [axis.from_unit(float(u), float(t)) for axis, u, t in zip(self._axes, x, dither, strict=True)]
-        return dict(zip(self._names, values, strict=True))
-
-
-class _Axis:
-    """A range as the unit interval."""
-
-    def __init__(self, distribution: BaseDistribution) -> None:
-        assert isinstance(distribution, FloatDistribution)
-        d = distribution
-        self._low, self._high, self.step, self._log = d.low, d.high, d.step, d.log
-
-    def to_unit(self, value: float) -> float:
-        """Where a value lies."""
-        if not self._low <= value <= self._high:
-            raise ValueError(f"x0 has {value}, which is not between {self._low} and {self._high}")
-        if self._log:
-            return log(value / self._low) / log(self._high / self._low)
-        return (value - self._low) / (self._high - self._low)
-
-    def from_unit(self, u: float, dither: float) -> float:
-        """The value at u; on a grid the one below u + dither, which in the mean of a uniform dither is u itself."""
-        if self.step is not None:
-            steps = round((self._high - self._low) / self.step)
-            return float(self._low + min(int(u * steps + dither), steps) * self.step)
-        value = (
-            self._low * exp(u * log(self._high / self._low)) if self._log else self._low + u * (self._high - self._low)
-        )
-        return float(min(max(value, self._low), self._high))
 
 
 def rng(trial: Any) -> np.random.Generator:

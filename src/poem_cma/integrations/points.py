@@ -38,6 +38,7 @@ class Points:
         self._queue: deque[Key] = deque()  # points not handed out here
         self._early: dict[Key, float] = {}
         self._last = -1  # the largest number of a probe that was asked
+        self._repeated: set[int] = set()  # probes that were asked out of turn, for a value that failed, and are told
 
     def fresh(self, taken: Container[Key] = ()) -> Key | None:
         """A point that was not handed out; None where all values asked for must be told first, or the run is over."""
@@ -46,13 +47,13 @@ class Points:
                 key = self._queue.popleft()
                 if key in self._waiting and key not in taken:
                     return self._handed_out(key)
-            probe = self.opt.ask()
-            if probe is not None:
-                self._add(probe)
-            elif self._open_end and self.opt.done and not self._waiting:
-                with_budget(self.opt, 2 * self.opt._state.run.budget)
-            else:
+            if not self._ask():
                 return None
+
+    def settle(self) -> None:
+        """Ask for the points whose values came early, as far as that goes."""
+        while self._early and self._ask():
+            pass
 
     def again(self) -> Key | None:
         """The point that has been waiting longest; None where none is."""
@@ -72,8 +73,18 @@ class Points:
         """The value of a point, NaN where it failed; ignored if it has one."""
         if key in self._waiting:
             self._take(key, value)
-        elif key.probe > self._last:
+        elif key.probe > self._last or (key.probe & 1 and key.probe not in self._repeated):
             self._early.setdefault(key, value)
+
+    def _ask(self) -> bool:
+        """One probe more; False where all values asked for must be told first, or the run is over."""
+        probe = self.opt.ask()
+        if probe is None and self._open_end and self.opt.done and not self._waiting:
+            with_budget(self.opt, 2 * self.opt._state.run.budget)
+            probe = self.opt.ask()
+        if probe is not None:
+            self._add(probe)
+        return probe is not None
 
     def _handed_out(self, key: Key) -> Key:
         self._waiting[key] = self._waiting.pop(key)  # to the end
@@ -96,4 +107,6 @@ class Points:
         values[key.row] = value
         if not any((key.probe, row) in self._waiting for row in range(len(values))):
             del self._values[key.probe]
+            if key.probe & 1:
+                self._repeated.add(key.probe)
             self.opt.tell(self._probes.pop(key.probe), values)
