@@ -336,3 +336,12 @@ def test_the_history_tells_what_it_does() -> None:
     assert history["energy_share"][-1] > 0.99
     assert np.median(history["directions"][-50:]) == 2.0
     assert (history["noise"][1:] > 0.0).all()
+
+
+@pytest.mark.parametrize("d", [1, 3, 30])
+def test_it_needs_no_budget_to_begin(d: int) -> None:
+    opt = pc.Optimizer(np.zeros(d), seed=0)
+    while opt.nfev < 4000 and (probe := opt.ask()) is not None:
+        opt.tell(probe, [float(np.abs(x - 1.0).sum()) for x in probe.points])
+    assert opt.nfev >= 4000
+    assert np.abs(opt.result().x - 1.0).max() < (0.01 if d < 30 else 0.3)

@@ -39,7 +39,8 @@ def check_x0(x0: Any) -> Array:
     try:
         x: Array = np.array(x0, dtype=np.float32 if single else np.float64)
     except (TypeError, ValueError):
-        raise TypeError(f"x0 must be a vector of numbers, not {x0!r}") from None
+        hint = ": turn it into one with poem_cma.structure.Structure" if isinstance(x0, dict | list | tuple) else ""
+        raise TypeError(f"x0 must be a vector of numbers, not {x0!r}{hint}") from None
     x = np.atleast_1d(x)
     if x.ndim != 1:
         raise ValueError(f"x0 must be a vector, but has shape {x.shape}; flatten it, and restore the shape in fun")

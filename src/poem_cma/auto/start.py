@@ -39,7 +39,7 @@ _OWN_NOISE = (
 
 def first_estimates(run: Run, n: int) -> tuple[str, int, int]:
     """Which estimates are taken at x_0, along how many axes or directions, and on how many xi's."""
-    probes = int(min(max(run.budget // 500, 1), _PROBES))
+    probes = int(min(max(run.budget / 500, 1), _PROBES))
     walks = int(min(probes, _START_SHARE * run.budget / (n + 1))) if isfinite(run.budget) else probes
     if on_axes(run, n) and walks >= min(probes, _FEWEST_WALKS):
         return WALK, n, walks
