@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import itertools
 import json
 import pathlib
 import sys
@@ -64,7 +63,8 @@ def save(chosen: argparse.Namespace, figure: Figure) -> None:
 
 def strips(axes: Any, values: Mapping[str, Sequence[float]], names: bool = True) -> None:
     """One line for each method: a dot a seed, a bar at the median."""
-    for row, (v, colour) in enumerate(zip(values.values(), itertools.cycle(COLOURS), strict=False)):
+    for row, v in enumerate(values.values()):
+        colour = COLOURS[row] if row < len(COLOURS) else "0.4"
         axes.plot(v, np.full(len(v), row), "o", color=colour, alpha=0.6, ms=6, mec="none")
         axes.plot([np.median(v)], [row], "|", color=colour, ms=22, mew=3)
     axes.set_yticks(range(len(values)), list(values) if names else [""] * len(values))

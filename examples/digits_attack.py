@@ -57,10 +57,10 @@ def spsa(service: Service, seed: int) -> None:
 def zoo(service: Service, seed: int) -> None:
     """ZOO (Chen et al. 2017) as ART has it."""
     from art.attacks.evasion import ZooAttack
-    from art.estimators.classification import BlackBoxClassifier as API
+    from art.estimators.classification import BlackBoxClassifier
 
     np.random.seed(seed)  # noqa: NPY002  (ART draws from the global generator)
-    api = API(service.predict, (64,), 10, clip_values=(0.0, 1.0))
+    api = BlackBoxClassifier(service.predict, (64,), 10, clip_values=(0.0, 1.0))
     settings = {"learning_rate": 0.03, "initial_const": 1.0, "nb_parallel": 16, "variable_h": 0.01, "max_iter": 1000}
     attack = ZooAttack(api, binary_search_steps=1, use_resize=False, use_importance=False, verbose=False, **settings)
     with suppress(RuntimeError):  # the queries are spent

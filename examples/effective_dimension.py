@@ -14,7 +14,6 @@ import numpy as np
 
 import poem_cma as pc
 
-
 Problem = namedtuple("Problem", "name fun sample moment")  # the moment is A at x0 = 0, exactly
 
 

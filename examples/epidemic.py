@@ -86,9 +86,9 @@ def main() -> None:
     best = found["POEM, common random numbers"][0]
     left.plot(np.transpose([simulate(best, n) for n in range(30)]), color=show.COLOURS[0], alpha=0.25, lw=1)
     left.plot(IN_BED, "ko", ms=4, label="data")
-    left.set(xlabel="day", ylabel="ill", title="Data, and 30 epidemics as POEM (seed 0) has set them")
+    left.set(xlabel="day", ylabel="ill", title="Data, and 30 calibrated epidemics")
     show.strips(right, errors)
-    right.set(xscale="log", xlabel="error in boys a day (less is better)", title=f"After {budget} simulated epidemics")
+    right.set(xlabel="error in boys a day (less is better)", title=f"After {budget} simulated epidemics")
     show.save(chosen, figure)
 
 

@@ -77,7 +77,7 @@ def main() -> None:
     excess = {name: [above(x) for x in points] for name, points in found.items()}
     about = f"Cost in the long run, percent above the best, after {budget} runs of the program; median and range over "
     about += f"{seeds} seeds; {above(START):.3f} at the start"
-    rows = [[name, show.spread(values)] for name, values in excess.items()]
+    rows = [[name, show.spread(values, 4)] for name, values in excess.items()]
     show.table(chosen, about, ["method", "percent above the best"], rows)
     figure, (left, right) = show.picture(10.5, 3.6, width_ratios=[1.0, 1.3])
     for points, colour in zip(found.values(), show.COLOURS, strict=False):

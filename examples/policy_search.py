@@ -70,6 +70,7 @@ def cma_es(fun, d, budget, seed):
 
 METHODS = {
     "POEM, told the scale 1": partial(ours, method=pc.methods.poem(initial_distance=1.0)),
+    "POEM, told nothing": partial(ours, method="poem"),
     "auto, told nothing": partial(ours, method="auto"),
     "ARS, tuned by hand": ars,
     "CMA-ES, told the scale 1": cma_es,
