@@ -17,14 +17,14 @@ def cma_es(
     seed: int,
     **settings: Any,
 ) -> np.ndarray:
-    """The mean of the search distribution when the calls are spent; the last generation is completed.
+    """The mean of the search distribution when the calls no longer pay for a generation.
 
     `values` gets the points of a generation and a generator of random numbers, from which it may draw xi once for the
     generation, or anew for every point.
     """
     rng = np.random.default_rng(seed)
-    es = cma.CMAEvolutionStrategy(x0, sigma, {"maxfevals": budget, "seed": seed + 1, "verbose": -9, **settings})
-    while not es.stop():
+    es = cma.CMAEvolutionStrategy(x0, sigma, {"seed": seed + 1, "verbose": -9, **settings})
+    while es.countevals + es.popsize <= budget and not es.stop():
         points = np.array(es.ask())
         es.tell(points, list(values(points, rng)))
     return np.array(es.result.xfavorite)
