@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import cma
 import numpy as np
 
 
@@ -22,6 +21,8 @@ def cma_es(
     `values` gets the points of a generation and a generator of random numbers, from which it may draw xi once for the
     generation, or anew for every point.
     """
+    import cma
+
     rng = np.random.default_rng(seed)
     es = cma.CMAEvolutionStrategy(x0, sigma, {"seed": seed + 1, "verbose": -9, **settings})
     while es.countevals + es.popsize <= budget and not es.stop():

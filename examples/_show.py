@@ -17,6 +17,17 @@ COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00", "#56b4e9"]  # 
 DASHES = ["-", "--", "-.", ":", (0, (5, 1, 1, 1)), (0, (3, 2))]  # and in print
 
 
+def _say_what_to_install(kind: Any, error: Any, trace: Any) -> None:
+    """A package that is missing is no reason for a page of text."""
+    if issubclass(kind, ModuleNotFoundError):
+        print(f'{error}: pip install "poem-cma[gallery]"', file=sys.stderr)
+    else:
+        sys.__excepthook__(kind, error, trace)
+
+
+sys.excepthook = _say_what_to_install
+
+
 def options(text: str | None) -> argparse.Namespace:
     """`--quick`: a small setting that takes seconds; `--out`: where the table and the picture go."""
     parser = argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)

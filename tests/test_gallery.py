@@ -31,8 +31,8 @@ def page(name: str) -> str:
     return (PAGES / f"{name}.md").read_text(encoding="utf-8")
 
 
-def run(name: str, out: pathlib.Path, *python: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, *python, str(ROOT / "examples" / f"{name}.py"), "--quick", "--out", str(out)]
+def run(name: str, out: pathlib.Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(ROOT / "examples" / f"{name}.py"), "--quick", "--out", str(out)]
     return subprocess.run(command, cwd=out, capture_output=True, text=True, check=False, timeout=300)
 
 
@@ -91,6 +91,18 @@ def test_a_data_set_that_is_missing_is_replaced(tmp_path: pathlib.Path, monkeypa
         done = run(name, tmp_path)
         assert done.returncode == 0, done.stderr[-2000:]
         assert "breast_cancer takes its place" in done.stdout
+
+
+def test_a_missing_package_is_named_in_one_line(tmp_path: pathlib.Path) -> None:
+    missing = "No module named 'gymnasium'"
+    (tmp_path / "gymnasium.py").write_text(f"raise ModuleNotFoundError({missing!r})", encoding="utf-8")
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    command = [sys.executable, str(ROOT / "examples" / "policy_search.py"), "--quick"]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr == f'{missing}: pip install "poem-cma[gallery]"\n'
 
 
 def test_a_quick_run_does_not_come_on_a_page(tmp_path: pathlib.Path) -> None:
