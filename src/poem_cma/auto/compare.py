@@ -13,7 +13,7 @@ from poem_cma.core import Method, Run, Values
 from poem_cma.descent import DESCENT
 
 __all__ = [
-    "CANDIDATES", "after_check", "after_pick", "candidates", "checks", "finished", "hand_over",
+    "CANDIDATES", "NO_PROGRESS", "after_check", "after_pick", "candidates", "checks", "finished", "hand_over",
     "hand_over_noise", "picks",
 ]  # fmt: skip
 
@@ -26,7 +26,7 @@ _STILL_GROWING = (
     "typical size of each variable (scale=), should help"
 )
 _OFTEN = 3  # looks at the scale in a row that have found it too small
-_NO_PROGRESS = (
+NO_PROGRESS = (
     "auto found no scale at which F falls and handed over to POEM: the variables may be of different size (scale=), "
     "or the budget be too small"
 )
@@ -51,7 +51,7 @@ def after_check(s: AutoState, values: Values) -> Any:
     change = np.array(values) @ np.array([-1.0, 1.0])
     change = change[np.isfinite(change)]
     s = s._replace(stage=STEP, samples=s.samples + checks(s.run))
-    return hand_over(s, _NO_PROGRESS) if len(change) >= 4 and change.mean() > 0.0 else s
+    return hand_over(s, NO_PROGRESS) if len(change) >= 4 and change.mean() >= 0.0 else s
 
 
 def after_pick(s: AutoState, values: Values) -> AutoState:
