@@ -10,10 +10,10 @@ from functools import partial
 import _others as others
 import _show as show
 import numpy as np
+from poem_cma.problems.product import WeightsAndThreshold
 from scipy.optimize import linprog, minimize
 
 import poem_cma as pc
-from poem_cma.problems.product import WeightsAndThreshold
 
 ASSETS, DAYS, WORST = 20, 1000, 0.05
 random = np.random.default_rng(95)
