@@ -15,7 +15,7 @@ endif
 # One thread for BLAS: the matrices are small, and the tests run in several processes.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: run full quickstart docs test lint types doctest tests fuzz bench clean help
+.PHONY: run full quickstart gallery docs test lint types doctest tests fuzz bench clean help
 
 help:  ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -45,6 +45,12 @@ docs: $(INSTALLED)  ## the site, warnings are errors: site/index.html
 	@echo "== docs"
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
 	@echo "site/index.html"
+
+gallery: $(INSTALLED)  ## the examples beside what one would have picked otherwise; renews the pages in docs/gallery
+	@echo "== gallery"
+	@for page in $(filter-out index,$(basename $(notdir $(wildcard docs/gallery/*.md)))); do \
+	  $(BIN)/python examples/$$page.py --out results/gallery || exit 1; echo; done
+	@$(BIN)/python docs/gallery_tables.py results/gallery
 
 test: lint types doctest tests  ## everything CI runs
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from poem_cma._types import Array, IntArray
 from poem_cma.arithmetic import length
 
-__all__ = ["Haar", "Staircase", "draw_haar", "draw_staircase", "step_length"]
+__all__ = ["Haar", "Staircase", "draw_haar", "draw_staircase", "orthonormal", "step_length"]
 
 Tangent = Callable[[Array], Array]
 Flags = NDArray[np.bool_]
@@ -213,7 +213,7 @@ def draw_haar(
         Z = Z - (Z @ subspace.T) @ subspace
     if len(subspace):  # turned at random, so that none of its directions is blind to a kind of samples
         subspace = np.linalg.qr(rng.standard_normal((len(subspace), len(subspace))))[0] @ subspace
-    return Haar(base, _orthonormal(Z), subspace, stretch_of(metric), step * mu, n)
+    return Haar(base, orthonormal(Z), subspace, stretch_of(metric), step * mu, n)
 
 
 def stretch_of(metric: Array) -> Array | float:
@@ -221,7 +221,7 @@ def stretch_of(metric: Array) -> Array | float:
     return sqrt(metric[0]) if metric.strides == (0,) or (metric == metric[0]).all() else np.sqrt(metric)
 
 
-def _orthonormal(Z: Array) -> Array:
+def orthonormal(Z: Array) -> Array:
     """An orthonormal basis of the rows of Z, which are random.
 
     Where there are many more dimensions than rows, K = Z Z' is well conditioned, and its Cholesky factor does what a QR
