@@ -50,7 +50,8 @@ FIGURES = {"run.png": run, "spectra.png": spectra}
 #: Pictures that take too long to be drawn here, and the commands that draw them.
 BY_COMMAND = {
     "mushrooms.png": "poem-cma bench --full --problems hinge-mushrooms --methods auto,poem,pycma,noisyopt-spsa "
-    "--out results/mushrooms   # figures/problem-hinge-mushrooms.png"
+    "--out results/mushrooms   # figures/problem-hinge-mushrooms.png",
+    **dict.fromkeys(("result.png", "spectrum.png", "compare.png"), "python docs/pictures.py"),
 }
 
 

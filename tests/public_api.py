@@ -11,7 +11,11 @@ from collections.abc import Iterator
 from typing import Any
 
 #: Public modules, and the names in each: a module's own list, or for the package everything that is not a module.
-MODULES = ("poem_cma", "poem_cma.datasets", "poem_cma.methods", "poem_cma.theory", "poem_cma.torch")
+MODULES = (
+    "poem_cma", "poem_cma.datasets", "poem_cma.integrations.art", "poem_cma.integrations.mlflow",
+    "poem_cma.integrations.nevergrad", "poem_cma.integrations.optuna", "poem_cma.integrations.scipy",
+    "poem_cma.integrations.tensorboard", "poem_cma.methods", "poem_cma.plots", "poem_cma.theory", "poem_cma.torch",
+)  # fmt: skip
 
 
 def lines(module_name: str) -> list[str]:
