@@ -43,7 +43,8 @@ def test_the_wheel_is_small_and_has_the_package_alone(built: Path) -> None:
     assert wheel.stat().st_size < LARGEST_WHEEL
     names = zipfile.ZipFile(wheel).namelist()
     sources = {path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src").rglob("*.py")}
-    experiments = {name for name in sources if name.startswith("poem_cma/reproduce/")}
+    left_out = ("poem_cma/bench/", "poem_cma/campaign/", "poem_cma/reproduce/")
+    experiments = {name for name in sources if name.startswith(left_out)}
     assert {name for name in names if name.endswith(".py")} == sources - experiments
     assert "poem_cma/py.typed" in names
     assert {name.split("/")[0] for name in names} == {"poem_cma", f"poem_cma-{poem_cma.__version__}.dist-info"}
@@ -108,13 +109,14 @@ def test_the_readme_in_an_empty_environment(built: Path, tmp_path: Path) -> None
     assert command.stderr.strip().splitlines()[-1].endswith('pip install "poem-cma[cli]"')
 
 
-def test_the_experiments_say_where_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("command", ["bench", "reproduce"])
+def test_the_experiments_say_where_they_are(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from typer.testing import CliRunner
 
     from poem_cma.cli import app
 
-    monkeypatch.setitem(sys.modules, "poem_cma.reproduce.command", None)  # as the wheel has it
-    done = CliRunner().invoke(app, ["reproduce"])
+    monkeypatch.setitem(sys.modules, f"poem_cma.{command}.command", None)  # as the wheel has it
+    done = CliRunner().invoke(app, [command])
     assert done.exit_code == 1
     assert "come with the repository" in done.stderr
 
@@ -180,3 +182,12 @@ def test_no_module_needs_what_some_system_lacks() -> None:
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             assert not lacking & {name.partition(".")[0] for name in names}, path
+
+
+def test_nothing_in_the_wheel_imports_what_is_left_out() -> None:
+    rooms = ("bench", "campaign", "reproduce")
+    for path in (ROOT / "src" / "poem_cma").rglob("*.py"):
+        if path.name != "cli.py" and path.relative_to(ROOT / "src" / "poem_cma").parts[0] not in rooms:
+            assert not re.search(
+                rf"(?:from|import) poem_cma\.(?:{'|'.join(rooms)})\b", path.read_text(encoding="utf-8")
+            ), path

@@ -1,5 +1,7 @@
 """The command line: ``poem-cma``. What a command does is imported when it is run, so that help is quick."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -20,12 +22,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-#: The wheel leaves the paper's experiments out.
-_NOT_INSTALLED = (
-    "the paper's experiments come with the repository, not with the installed package: "
-    "git clone https://github.com/poem-cma/poem-cma, then `make run` in it"
-)
-
 register(app)
 
 
@@ -36,6 +32,23 @@ class Part(StrEnum):
     FIG2 = "fig2"
     TABLE1 = "table1"
     ALL = "all"
+
+
+@contextmanager
+def _experiments() -> Iterator[None]:
+    """The wheel leaves the experiments out, the arena's and the paper's: say where they are."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if not (error.name or "").startswith(("poem_cma.bench", "poem_cma.campaign", "poem_cma.reproduce")):
+            raise
+        home = "https://github.com/poem-cma/poem-cma"
+        typer.echo(
+            "poem-cma: the experiments come with the repository, not with the installed package: "
+            f"git clone {home}, then `make run` or `make bench` in it",
+            err=True,
+        )
+        raise typer.Exit(1) from None
 
 
 def _version(wanted: bool) -> None:
@@ -71,14 +84,9 @@ def reproduce(
     Real sets are looked for in $POEM_CMA_DATA and in the user's cache, then downloaded. A stopped run goes on where it
     was when the same command is given again.
     """
-    try:
+    with _experiments():
         from poem_cma.reproduce.command import Stopped
         from poem_cma.reproduce.command import reproduce as run
-    except ModuleNotFoundError as error:
-        if not (error.name or "").startswith("poem_cma.reproduce"):
-            raise
-        typer.echo(f"poem-cma: {_NOT_INSTALLED}", err=True)
-        raise typer.Exit(1) from None
 
     try:
         run(part.value, full=full, seeds=seeds, jobs=jobs, out=out, iterations=iterations)
@@ -102,8 +110,9 @@ def bench(
     the extra named bench) are left out with a note. A stopped run goes on where it was when the same command is given
     again.
     """
-    from poem_cma.bench.command import Stopped
-    from poem_cma.bench.command import bench as run
+    with _experiments():
+        from poem_cma.bench.command import Stopped
+        from poem_cma.bench.command import bench as run
 
     names = [[name.strip() for name in text.split(",") if name.strip()] or None for text in (problems, methods)]
     try:
