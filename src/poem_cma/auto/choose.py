@@ -27,13 +27,14 @@ _FIRST_SHARE, _LATER_SHARE = 0.33, 0.05  # of the calls for trials, before and a
 _FIRST_AFFORDED, _AFFORDED = 0.1, 0.02  # of the budget, for a full walk
 _CHEAP = 0.6  # calls per axis at which walks win
 _MOST_SUBSPACE = 24
-_CALLS_PER_AXIS = 16.0  # a walk takes one axis for so many calls spent
+_AXES_SHARE = 16.0  # a walk takes so many axes that it costs one in so many of the calls spent
 
 
 def next_estimator(s: AutoState, left: float) -> AutoState:
     """The state with `kind`, `q` and `trial` of the next step, which has `left` calls."""
     run, n = s.run, len(s.order)
-    growing = int(min(max(s.nfev / _CALLS_PER_AXIS, 4), n))
+    cost = float(s.costs.mean()) if len(s.costs) else 1.0  # calls per axis
+    growing = int(min(max(s.nfev / (_AXES_SHARE * cost), 4), n))
     undecided = s.active_trials < _TRIALS or len(s.shares) < 2
     trial_due = s.trial_calls <= (_FIRST_SHARE if undecided else _LATER_SHARE) * s.nfev
     if on_axes(run, n) and (n <= _FEW_AXES or s.choice == WALK):
