@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from poem_cma._types import Array, IntArray
 from poem_cma.arithmetic import length
+from poem_cma.auto.state import is_even
 
 __all__ = ["Haar", "Staircase", "draw_haar", "draw_staircase", "step_length"]
 
@@ -218,7 +219,7 @@ def draw_haar(
 
 def stretch_of(metric: Array) -> Array | float:
     """The root of the metric; a number where it is even."""
-    return sqrt(metric[0]) if metric.strides == (0,) or (metric == metric[0]).all() else np.sqrt(metric)
+    return sqrt(metric[0]) if is_even(metric) else np.sqrt(metric)
 
 
 def _orthonormal(Z: Array) -> Array:
