@@ -38,12 +38,17 @@ def next_estimator(s: AutoState, left: float) -> AutoState:
     trial_due = s.trial_calls <= (_FIRST_SHARE if undecided else _LATER_SHARE) * s.nfev
     if on_axes(run, n) and (n <= _FEW_AXES or s.choice == WALK):
         if replaying(s) and n + 1 <= left:
-            return s._replace(kind=REPLAY, q=n, trial=False)
-        return s._replace(kind=WALK, q=max(1, int(min(growing, left - 1))), trial=False)
+            return _using(s, REPLAY, n)
+        return _using(s, WALK, max(1, int(min(growing, left - 1))))
     if on_axes(run, n) and trial_due and _affordable(s, n) and n + 1 <= left:
-        return s._replace(kind=WALK, q=n, trial=True)
+        return _using(s, WALK, n, trial=True)
     q = _BESIDE if s.use_subspace else DIRECTIONS
-    return s._replace(kind=HAAR, q=max(1, int(min(q, left - 1))), trial=False)
+    return _using(s, HAAR, max(1, int(min(q, left - 1))))
+
+
+def _using(s: AutoState, kind: str, q: int, trial: bool = False) -> AutoState:
+    same = s.kind == kind and s.q == q and s.trial == trial
+    return s if same else s._replace(kind=kind, q=q, trial=trial)
 
 
 def _affordable(s: AutoState, n: int) -> bool:

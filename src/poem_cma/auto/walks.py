@@ -31,10 +31,10 @@ class Walks:
         """The estimator of the step's j-th xi."""
         if self._of != (s.t, s.samples, s.kind):
             self._held, self._of = {}, (s.t, s.samples, s.kind)
-        number = s.samples + j
-        if number not in self._held:
-            self._held[number] = _draw(s, j, self._streams.block(Stream.DIRECTIONS, number))
-        return self._held[number]
+        held = self._held.get(j)
+        if held is None:
+            held = self._held[j] = _draw(s, j, self._streams.block(Stream.DIRECTIONS, s.samples + j))
+        return held
 
 
 def _draw(s: AutoState, j: int, rng: np.random.Generator) -> Haar | Staircase:
@@ -44,12 +44,17 @@ def _draw(s: AutoState, j: int, rng: np.random.Generator) -> Haar | Staircase:
         return draw_haar(rng, s.centre, s.mu, s.metric, domain.tangent, n, 1, known[None], s.step)
     if s.kind in (WALK, REPLAY):
         tangent = domain.tangent if isinstance(domain, Box) else _unchanged
-        rate = (s.active[s.order] + 1.0) / (s.tested[s.order] + 1.0)
-        dense = s.active_trials > 3 and float(rate.mean()) > 0.8
+        dense = s.active_trials > 3 and _activity(s) > 0.8
         whole = not has(s.run, "bisection")
         return draw_staircase(rng, s.centre, s.mu, s.metric, tangent, s.order, s.q, dense, whole, s.step)
     subspace = s.subspace if s.use_subspace else s.subspace[:0]
     return draw_haar(rng, s.centre, s.mu, s.metric, domain.tangent, n, s.q, subspace, s.step)
+
+
+def _activity(s: AutoState) -> float:
+    """How often an axis has made a difference."""
+    rate = (s.active[s.order] + 1.0) / (s.tested[s.order] + 1.0)
+    return float(rate.mean())
 
 
 def _unchanged(V: Array) -> Array:
@@ -76,4 +81,4 @@ def estimate(s: AutoState, walks: Walks, j: int) -> tuple[AutoState, Array | Non
 
 def _largest(a: Array) -> float:
     """The largest size of a number, but for NaN."""
-    return max((abs(v) for v in a.tolist() if v == v), default=0.0)
+    return float(np.fmax.reduce(np.abs(a), initial=0.0))
