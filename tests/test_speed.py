@@ -116,6 +116,26 @@ def test_auto_works_in_the_memory_that_is_stated() -> None:
     assert peak < setup.working_memory(pc.methods.auto(), x0)
 
 
+@pytest.mark.parametrize(("d", "budget", "k"), [(200_000, 120, 5), (20_000, 4000, 24)])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_auto_works_in_eight_vectors_and_two_for_each_direction(d: int, budget: int, k: int, dtype: Any) -> None:
+    """k directions are asked on one sample at x0, and four later on."""
+    x0 = np.zeros(d, dtype)
+
+    def far(x: np.ndarray) -> float:
+        return float(np.abs(x[:100] - 3.0).sum())
+
+    pc.minimize(far, x0[:50], budget=100, seed=0)  # imports, caches
+    tracemalloc.start()
+    try:
+        result = pc.minimize(far, x0, budget=budget, seed=0)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert result.history["directions"].max() <= k
+    assert peak < (8.0 + 2.0 * k) * x0.nbytes + 400_000
+
+
 def test_steps_leave_nothing_behind() -> None:
     opt = pc.Optimizer(np.zeros(D), method="poem", budget=10**7, seed=0)
     opt.history.most = 50

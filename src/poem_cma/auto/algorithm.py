@@ -83,8 +83,7 @@ class Auto:
         if s.stage in (START, STEP):
             asked = []
             for j, v in enumerate(s.values):
-                estimator = walks(s, j)
-                if places := estimator.needed(v[: estimator.size], s.eps):
+                if places := walks.needed(s, j, v):
                     asked.append((j, places))
             return asked
         if s.stage == RAY:

@@ -20,7 +20,7 @@ from poem_cma._types import Array, IntArray
 from poem_cma.arithmetic import LONG, length
 from poem_cma.auto.state import is_even
 
-__all__ = ["Haar", "Staircase", "draw_haar", "draw_staircase", "step_length"]
+__all__ = ["Haar", "Staircase", "draw_haar", "draw_staircase", "needed_directions", "step_length"]
 
 Tangent = Callable[[Array], Array]
 Flags = NDArray[np.bool_]
@@ -163,16 +163,7 @@ class Haar(NamedTuple):
         return rows
 
     def needed(self, v: Array, eps: float) -> list[int]:
-        first = min(5 if self.k else 3, len(v))
-        F = v.tolist()
-        if isnan(F[0]):
-            return list(range(first))
-        if isnan(F[-1]) and isfinite(F[0]):
-            near = _ROUNDING * eps * abs(F[0])
-            seen = [f for f in F[1:first] if isfinite(f)]
-            if not seen or any(abs(f - F[0]) > near for f in seen):
-                return list(range(first, len(v)))
-        return []
+        return needed_directions(v, self.k, eps)
 
     def differences(self, v: Array, eps: float) -> tuple[Array, float]:
         """F's change along each direction: zero where the sample was found flat, NaN where the call failed."""
@@ -197,6 +188,20 @@ class Haar(NamedTuple):
     def usable(self, v: Array) -> bool:
         m, F = len(self.directions) - self.k, v.tolist()
         return isfinite(F[0]) and not all(map(isinf, F[1 : 1 + m])) and not any(map(isinf, F[1 + m :]))
+
+
+def needed_directions(v: Array, k: int, eps: float) -> list[int]:
+    """`Haar.needed`, which can be told before the directions, k of a subspace among them, are drawn."""
+    first = min(5 if k else 3, len(v))
+    F = v.tolist()
+    if isnan(F[0]):
+        return list(range(first))
+    if isnan(F[-1]) and isfinite(F[0]):
+        near = _ROUNDING * eps * abs(F[0])
+        seen = [f for f in F[1:first] if isfinite(f)]
+        if not seen or any(abs(f - F[0]) > near for f in seen):
+            return list(range(first, len(v)))
+    return []
 
 
 def draw_haar(

@@ -56,6 +56,7 @@ def after_start(s: AutoState, walks: Walks) -> AutoState:
         if g is not None:
             s = noted(s, walks, j, g, slopes)
             s = s._replace(s=s.s + w * g, G=s.G + (w * g) ** 2, weight=s.weight + w)
+    walks.forget()
     s = s._replace(value=smoothed(s)[0])
     if s.s @ s.s == 0.0:
         return start_again(s)
@@ -121,7 +122,8 @@ def after_ray(s: AutoState, values: Values) -> Any:
     radius = choose_radius(means[best], tiny)
     if radius is None:
         return start_again(s)
-    return next_step(at_scale(_on_the_way(s, best, radius)))
+    s = _on_the_way(s, best, radius)
+    return next_step(at_scale(s._replace(rays=empty(0, len(s.x)))))
 
 
 def _on_the_way(s: AutoState, best: int, radius: float) -> AutoState:

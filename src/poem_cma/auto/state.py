@@ -160,7 +160,9 @@ def in_unit(s: AutoState, unit: float) -> AutoState:
 
 def size(v: Array, metric: Array) -> float:
     """The length of a vector in the metric."""
-    return sqrt(float((metric * v * v).sum()))
+    squares = metric * v
+    squares *= v
+    return sqrt(float(squares.sum()))
 
 
 def even(value: float, like: Array) -> Array:

@@ -38,6 +38,7 @@ def after_step(s: AutoState, walks: Walks) -> AutoState:
         s = noted(s, walks, j, g, slopes)
         if s.kind != REPLAY or s.ridges:
             total, count = g if total is None else total + g, count + 1
+    walks.forget()  # the directions, which may be most of the memory
     if s.kind == REPLAY:
         s = s._replace(replayed=s.replayed + len(s.values))
     if total is None:
@@ -45,17 +46,19 @@ def after_step(s: AutoState, walks: Walks) -> AutoState:
     g = total / count if count > 1 else total
     value, spread = smoothed(s)
     w = min(weight(s), _MOST_GROWTH * s.last_weight) if s.t > 0 else weight(s)
-    weighted = w * g
-    outward = float(weighted.dot(s.x - s.run.x0))
+    g_norm = length(g)
+    g *= w
+    outward = float(g.dot(s.x - s.run.x0))
     s = s._replace(
-        t=s.t + 1, s=s.s + weighted, G=plus(s.G, weighted, weighted), weight=s.weight + w,
+        t=s.t + 1, s=s.s + g, G=plus(s.G, g, g), weight=s.weight + w,
         path_weight=s.path_weight + w,
         last_weight=s.last_weight if s.trial and s.t > 0 else w,
-        radial=s.radial + outward, radial_squares=s.radial_squares + outward**2, g_norm=length(g), value=value,
+        radial=s.radial + outward, radial_squares=s.radial_squares + outward**2, g_norm=g_norm, value=value,
         value_spread=spread,
     )  # fmt: skip
-    x, r, eta = _moved(s, weighted)
+    x, r, eta = _moved(s, g)
     s = s._replace(x=x, r=r, eta=eta, averages=_averages(s, x, w))
+    del g, total  # they may be large
     if s.weight >= s.rescale_at:
         s = at_scale(rescaled(s))
     s = next_step(s)

@@ -8,13 +8,16 @@ from typing import Any
 import numpy as np
 
 from poem_cma._types import Array
-from poem_cma.auto.estimators import Haar, Staircase, draw_haar, draw_staircase
+from poem_cma.auto.estimators import Haar, Staircase, draw_haar, draw_staircase, needed_directions
 from poem_cma.auto.replay import remembered
-from poem_cma.auto.state import REPLAY, WALK, AutoState, has, in_unit
+from poem_cma.auto.state import HAAR, REPLAY, WALK, AutoState, has, in_unit
 from poem_cma.domains import Box
 from poem_cma.randomness import Stream, Streams
 
 __all__ = ["Walks", "estimate"]
+
+#: With more numbers in the directions of a step only one estimator is held at a time.
+_MOST_HELD = 2**20
 
 
 class Walks:
@@ -33,8 +36,21 @@ class Walks:
             self._held, self._of = {}, (s.t, s.samples, s.kind)
         held = self._held.get(j)
         if held is None:
+            if s.values.size * len(s.x) > _MOST_HELD:
+                self.forget()  # before the next is drawn: it may be most of the memory
             held = self._held[j] = _draw(s, j, self._streams.block(Stream.DIRECTIONS, s.samples + j))
         return held
+
+    def needed(self, s: AutoState, j: int, v: Array) -> list[int]:
+        """Which places of the j-th xi, whose values are v, are worth a call."""
+        if s.kind == HAAR:
+            return needed_directions(v, len(s.subspace) if s.use_subspace else 0, s.eps)
+        estimator = self(s, j)
+        return estimator.needed(v[: estimator.size], s.eps)
+
+    def forget(self) -> None:
+        """Drop what is held; it is drawn again, the same, if it is asked for."""
+        self._held = {}
 
 
 def _draw(s: AutoState, j: int, rng: np.random.Generator) -> Haar | Staircase:
