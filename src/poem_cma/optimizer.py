@@ -245,6 +245,11 @@ class Optimizer:
         return not self._sizes or self._barren >= BARREN_CALLS
 
     @property
+    def one_probe(self) -> bool:
+        """Whether all that can be asked now is a single probe."""
+        return self._plain
+
+    @property
     def nfev(self) -> int:
         """Values told so far."""
         return self._nfev

@@ -222,7 +222,8 @@ def draw_haar(
         return Haar(base, _orthonormal(Z), 0, stretch_of(metric), step * mu, n)
     beside = _orthonormal(Z - (Z @ subspace.T) @ subspace)
     # Turned at random, so that none of its directions is blind to a kind of samples.
-    subspace = np.linalg.qr(rng.standard_normal((k, k)))[0] @ subspace
+    factors, tau, _, _ = _lapack().dgeqrf(rng.standard_normal((k, k)))
+    subspace = _lapack().dorgqr(factors, tau)[0] @ subspace
     return Haar(base, np.concatenate((beside, subspace)), k, stretch_of(metric), step * mu, n)
 
 
@@ -244,17 +245,16 @@ def _orthonormal(Z: Array) -> Array:
         return Z
     if 4 * q > d:
         return np.linalg.qr(Z.T)[0].T
-    dpotrf, dtrtri = _lapack()
-    L, _ = dpotrf(Z @ Z.T, lower=1)
-    basis: Array = dtrtri(L, lower=1)[0].astype(Z.dtype, copy=False) @ Z
+    L, _ = _lapack().dpotrf(Z @ Z.T, lower=1)
+    basis: Array = _lapack().dtrtri(L, lower=1)[0].astype(Z.dtype, copy=False) @ Z
     return basis
 
 
 @cache
-def _lapack() -> tuple[Any, Any]:
-    from scipy.linalg.lapack import dpotrf, dtrtri  # numpy's ways to them take ten times as long on small matrices
+def _lapack() -> Any:
+    from scipy.linalg import lapack  # numpy's ways to it take ten times as long on small matrices
 
-    return dpotrf, dtrtri
+    return lapack
 
 
 def _few_at_once(rows: Callable[[list[int]], Array], places: list[int], base: Array) -> Iterable[Array]:
