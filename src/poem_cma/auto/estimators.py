@@ -76,15 +76,15 @@ class Staircase(NamedTuple):
             return list(range(self.size)) if self.whole or self.size <= 4 else [0, self.size - 1]
         known, _, uneven = self._known(v, eps)
         if self.dense and uneven.any():
-            return np.flatnonzero(np.isnan(v)).tolist()
+            return np.isnan(v).nonzero()[0].tolist()
         ends = known.tolist()
-        split = [(ends[i], ends[i + 1]) for i in np.flatnonzero(uneven).tolist()]
+        split = [(ends[i], ends[i + 1]) for i in uneven.nonzero()[0].tolist()]
         middles = [(lo + hi) // 2 for lo, hi in split if hi - lo > 1]
         return [middle for middle in middles if isnan(v[middle])]
 
     def _known(self, v: Array, eps: float) -> tuple[IntArray, Array, Flags]:
         """The places with a value, how it changes from each to the next, and whether by more than rounding."""
-        known = np.flatnonzero(np.isfinite(v))
+        known = np.isfinite(v).nonzero()[0]
         F = v[known]
         change = F[1:] - F[:-1]
         return known, change, np.abs(change) > _ROUNDING * eps * float(np.abs(F).max(initial=0.0))
