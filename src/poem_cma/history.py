@@ -42,7 +42,7 @@ class History:
         self.last = (s.nfev, s.value, s.eta / unit, s.mu, s.r, s.g_norm * unit, s.dimension, *extras)
         if self.seen % self.stride == 0:
             self.rows.append(self.last)
-            if len(self) > self.most:
+            if len(self.rows) > self.most - len(self.earlier):
                 self.earlier, self.rows = self.earlier[::2].copy(), self.rows[len(self.earlier) % 2 :: 2]
                 self.stride *= 2
         self.seen += 1

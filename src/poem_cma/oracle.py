@@ -126,6 +126,8 @@ class Oracle:
         """The xi's that the numbers name; nothing where there is nothing to draw."""
         if self._sample is None:
             return []
+        if len(set(samples)) == 1:  # as a rule: the points of a probe share their xi
+            return [self._sample(self._streams.at(stream, samples[0]))] * len(samples)
         drawn = {n: self._sample(self._streams.at(stream, n)) for n in dict.fromkeys(samples)}
         return [drawn[n] for n in samples]
 
@@ -176,7 +178,8 @@ _FAILED = float(
 
 def in_rows(xi: list[Any]) -> Any:
     """Samples for the rows of a matrix: an array where each is a number, a list where not."""
-    plain = all(np.isscalar(v) and not isinstance(v, str | bytes) for v in xi)
+    kinds = {type(v): v for v in xi}.values()  # one of each
+    plain = all(np.isscalar(v) and not isinstance(v, str | bytes) for v in kinds)
     return np.array(xi) if plain else xi
 
 

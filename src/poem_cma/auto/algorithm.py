@@ -71,12 +71,14 @@ class Auto:
 
     def stage(self, method: Method, s: AutoState, walks: Walks) -> list[int]:
         """How many points each probe of the stage has; none when the run is over."""
-        return [len(places) for _, places in self._asked(s, walks)]
+        self._asked(s, walks)
+        return walks.sizes
 
     def _asked(self, s: AutoState, walks: Walks) -> list[tuple[int, list[int]]]:
         """Which xi is asked at which places; worked out once for each state."""
         if walks.asked_by is not s:
             walks.asked, walks.asked_by = self._places(s, walks), s
+            walks.sizes = [len(places) for _, places in walks.asked]
         return walks.asked
 
     def _places(self, s: AutoState, walks: Walks) -> list[tuple[int, list[int]]]:

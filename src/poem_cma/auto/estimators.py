@@ -8,7 +8,7 @@ has kinks. Values are NaN where they are not asked, and infinite where the call 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from math import isfinite, isinf, isnan, nan, sqrt
 from typing import Any, NamedTuple
@@ -61,7 +61,7 @@ class Staircase(NamedTuple):
         return len(self.axes) + 1
 
     def points(self, places: list[int]) -> Iterable[Array]:
-        return _few_at_once(self._rows, places, self.base)
+        return self._rows(places) if len(self.base) <= LONG else _one_by_one(self._rows, places)
 
     def _rows(self, places: list[int]) -> Array:
         rows = np.empty((len(places), len(self.base)), self.base.dtype)
@@ -149,7 +149,7 @@ class Haar(NamedTuple):
         return 1 + len(self.directions)
 
     def points(self, places: list[int]) -> Iterable[Array]:
-        return _few_at_once(self._rows, places, self.base)
+        return self._rows(places) if len(self.base) <= LONG else _one_by_one(self._rows, places)
 
     def _rows(self, places: list[int]) -> Array:
         """The points of places that follow each other."""
@@ -257,6 +257,6 @@ def _lapack() -> Any:
     return lapack
 
 
-def _few_at_once(rows: Callable[[list[int]], Array], places: list[int], base: Array) -> Iterable[Array]:
-    """The points of the places: a matrix, or one after the other where they are long."""
-    return rows(places) if base.size <= LONG else (rows([place])[0] for place in places)
+def _one_by_one(rows: Callable[[list[int]], Array], places: list[int]) -> Iterator[Array]:
+    """The points of the places, one after the other, where they are long."""
+    return (rows([place])[0] for place in places)

@@ -131,9 +131,11 @@ def _replaced(state: AutoState, /, **changes: Any) -> AutoState:
     fields = list(state)
     for name, value in changes.items():
         fields[_PLACE[name]] = value
-    return AutoState._make(fields)
+    changed: AutoState = _new(AutoState, fields)
+    return changed
 
 
+_new: Any = tuple.__new__
 _PLACE = {name: i for i, name in enumerate(AutoState._fields)}
 AutoState._replace = _replaced  # type: ignore[method-assign, assignment]
 

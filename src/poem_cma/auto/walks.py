@@ -28,6 +28,7 @@ class Walks:
         self._held: dict[int, Haar | Staircase] = {}
         self._of: tuple[Any, ...] = ()
         self.asked: list[tuple[int, list[int]]] = []  # what is asked
+        self.sizes: list[int] = []  # at how many places
         self.asked_by: AutoState | None = None  # in this state
 
     def __call__(self, s: AutoState, j: int) -> Haar | Staircase:
