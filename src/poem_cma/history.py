@@ -30,7 +30,7 @@ class History:
     def __init__(self, most: int = 10_000) -> None:
         self.most = most
         self.stride = 1  # every stride-th step is kept
-        self.earlier = np.zeros((0, 0))  # the first rows, where they were put together as a table
+        self.earlier: Array = np.zeros((0, 0))  # the first rows, where they were put together as a table
         self.rows: list[tuple[float, ...]] = []  # those that came after
         self.seen = 0
         self.last: tuple[float, ...] | None = None  # the last step, kept or not

@@ -174,8 +174,9 @@ def _split_history(history: History, each: list[History]) -> None:
     """Give every run its rows."""
     if history.last is None:
         return
-    kept = [row for row in history.rows if isinstance(row, int)]
-    columns = [_table(column, len(each)) for column in zip(*history.rows[len(kept) :], history.last, strict=True)]
+    rows: list[Any] = history.rows
+    kept = [row for row in rows if isinstance(row, int)]
+    columns = [_table(column, len(each)) for column in zip(*rows[len(kept) :], history.last, strict=True)]
     steps = np.stack(columns, axis=-1)  # (rows, n, columns)
     for i, own in enumerate(each):
         mine = steps[:, i]
