@@ -15,7 +15,7 @@ endif
 # One thread for BLAS: the matrices are small, and the tests run in several processes.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: run full quickstart test lint types doctest tests fuzz bench clean help
+.PHONY: run full quickstart gallery test lint types doctest tests fuzz bench clean help
 
 help:  ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -40,6 +40,12 @@ full: $(INSTALLED)  ## the same within an hour, for firm conclusions: results/fu
 quickstart: $(INSTALLED)  ## POEM-CMA, POEM and TPBCO side by side on a small problem
 	@echo "== quickstart"
 	@$(BIN)/python examples/quickstart.py
+
+gallery: $(INSTALLED)  ## the examples beside what one would have picked otherwise; renews the pages in docs/gallery
+	@echo "== gallery"
+	@for page in $(filter-out index,$(basename $(notdir $(wildcard docs/gallery/*.md)))); do \
+	  $(BIN)/python examples/$$page.py --out results/gallery || exit 1; echo; done
+	@$(BIN)/python docs/gallery_tables.py results/gallery
 
 test: lint types doctest tests  ## everything CI runs
 

@@ -171,6 +171,22 @@ def test_it_says_when_nothing_better_was_found() -> None:
     assert "better than x0" in result.message or "handed over" in result.message
 
 
+@pytest.mark.parametrize("budget", [400, 2000])  # without and with calls for a comparison
+def test_where_nothing_changes_over_small_distances_poem_takes_over(budget: int) -> None:
+    """A function that counts: how many of 2000 examples a linear classifier gets wrong."""
+    rng = np.random.default_rng(4)
+    A, w = rng.normal(size=(2000, 10)), np.ones(10)
+    y = A @ w > 0.0
+
+    def wrong(x: Any) -> float:
+        return float(np.mean((A @ x > 0.0) != y))
+
+    x0 = w + 1.5 * rng.normal(size=10)
+    result = pc.minimize(wrong, x0, budget=budget, seed=0)
+    assert "handed over to POEM" in result.message
+    assert wrong(result.x) < 0.5 * wrong(x0)
+
+
 def test_it_says_when_the_scale_was_still_growing() -> None:
     result = pc.minimize(lambda x: float(-x.sum()), np.zeros(5), budget=3000, seed=0)  # no minimum at all
     assert "still moving further away" in result.message

@@ -40,6 +40,8 @@ def slow(x):
     time.sleep(0.05)
     return float(abs(x - 0.3).sum())
 number = 3
+def line(p):
+    return float(abs(p["w"] - 0.3).sum() + abs(p["inner"]["b"] - 1.0))
 """
 
 
@@ -158,6 +160,9 @@ BAD = {
     "inside": (["mine.py:distance", "--x0", "0", "--budget", "99", "--inside"], "inside needs a domain"),
     "sample": (["--command", "a", "--sample", "mine:draw", "--x0", "0", "--budget", "9"], "gets its sample as {seed}"),
     "signature": (["mine.py:noisy", "--x0", "0", "--budget", "99"], "no sample= is given"),
+    "table": (["mine.py:line", "--x0", '{"w": ["a"]}', "--budget", "9"], "--x0 must be finite numbers"),
+    "rows": (["mine.py:line", "--x0", '{"w": [[1], [1, 2]]}', "--budget", "9"], "rows of the same length"),
+    "table for a command": (["--command", "a", "--x0", '{"w": 0}', "--budget", "9"], "x0 as a table is for functions"),
     "short": (["mine.py:distance", "--x0", "0", "--budget", "1"], "budget is 1 calls, but poem needs at least 2"),
     "quotes": (["--command", "a 'b", "--x0", "0", "--budget", "9"], "command: the command"),
     "settings": (["--settings", "nowhere.toml"], "nowhere.toml cannot be read"),
@@ -249,7 +254,7 @@ def test_unknown_keys_are_named_with_the_nearest_one(tmp_path: pathlib.Path) -> 
         "qqq = 3": "there is no setting 'qqq'; there are target,",
         "budget = 'many'": "budget must be a whole number of calls from 1 up, not 'many'",
         "x0 = [1, 'a']": "x0 must be finite numbers",
-        "[x0]\na=1": "x0 must be finite numbers",
+        "[x0]\na='1'": "x0 must be finite numbers",
         "inside = 1": "inside must be true or false, not 1",
         "method = 'best'": "method must be auto, poem-cma or poem, not 'best'",
         "a = ": "is not a TOML file",
@@ -362,3 +367,25 @@ def test_the_chart_shows_a_falling_curve() -> None:
     heights = [sum(row.partition("▏")[2][column : column + 1] == "█" for row in rows[:-1]) for column in (0, 20, 40)]
     assert heights[0] == 8 > heights[1] > heights[2]
     assert chart(np.array([1, 2]), np.array([np.nan, np.nan]), 60) == ""
+
+
+def test_parameters_by_name(folder: pathlib.Path) -> None:
+    """A table in TOML, or JSON on the command line; the result has the same form, also of a run that goes on."""
+    start = '{"w": [[0, 0], [0, 0]], "inner": {"b": 0}}'
+    words = ["mine.py:line", "--seed", "0", "--store", "run.db", "--json"]
+    code, out, err = command("minimize", *words, "--x0", start, "--budget", "400")
+    assert code == 0, err
+    code, out, err = command("resume", "run.db", "--budget", "800", "--json")
+    assert code == 0, err
+    x = json.loads(out)["x"]
+    np.testing.assert_allclose(x["w"], np.full((2, 2), 0.3), atol=0.02)
+    assert x["inner"]["b"] == pytest.approx(1.0, abs=0.02)
+    (folder / "run.toml").write_text(
+        'target = "mine.py:line"\nbudget = 400\nseed = 0\n[x0]\nw = [[0, 0], [0, 0]]\ninner = {b = 0}\n'
+    )
+    code, out, err = command("minimize", "--settings", "run.toml")
+    assert code == 0, err
+    assert '{"w": [[0.' in out
+    code, out, err = command("dimension", "mine.py:line", "--x0", start, "--seed", "0", "--json")
+    assert code == 0, err
+    assert json.loads(out)["rank"] >= 1

@@ -200,7 +200,11 @@ def test_auto_is_the_default_method() -> None:
     assert pc.minimize(lambda x: float(x @ x), [1.0, 2.0], budget=100, seed=0).method == "auto()"
 
 
-def test_progress_draws_to_standard_error_only(capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_draws_to_standard_error_only(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("FORCE_COLOR", "1"), ("NO_COLOR", "1"), ("COLUMNS", "200")):  # as in a terminal
+        monkeypatch.setenv(name, value)
     result = run(budget=300, progress=True)
     out, err = capsys.readouterr()
     assert out == ""

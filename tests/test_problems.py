@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from poem_cma import datasets, problems
+from poem_cma.domains import Box, Simplex
 from poem_cma.problems import closed, programs, real
 from poem_cma.problems.enclose import Logistic, Pinball, least_loss
 from poem_cma.problems.problem import Problem
-from poem_cma.problems.product import WeightsAndThreshold
+from poem_cma.product import product
 
 REAL = [name for name in problems.names() if name not in problems.names(real_data=False)]
 GAUSSIAN = [name for name in problems.names() if "rank" in name]
@@ -361,7 +362,8 @@ def test_the_enclosing_solver_against_another(radius: float, tau: float | None) 
 
 
 def test_the_domain_of_weights_and_threshold() -> None:
-    domain = WeightsAndThreshold(6, -1.0, 1.0)
+    domain = product([(0, 5, Simplex()), (5, 6, Box(-1.0, 1.0))])
+    assert domain is not None
     rng = np.random.default_rng(12)
     inside = [np.r_[rng.dirichlet(np.ones(5)), rng.uniform(-1.0, 1.0)] for _ in range(50)]
     for weight in (None, np.geomspace(0.01, 1.0, 6)):

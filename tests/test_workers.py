@@ -409,7 +409,8 @@ def test_a_time_limit_holds_while_workers_hang() -> None:
 
 
 def test_the_progress_bar_counts_workers(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "200")
+    for name, value in (("FORCE_COLOR", "1"), ("NO_COLOR", "1"), ("COLUMNS", "200")):  # as in a terminal
+        monkeypatch.setenv(name, value)
     with ThreadPoolExecutor(2) as threads:
         run(workers=threads, progress=True)
     shown = capsys.readouterr().err

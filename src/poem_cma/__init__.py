@@ -1,7 +1,9 @@
 """Parameter-free zeroth-order optimisation of noisy black boxes."""
 
 from poem_cma import datasets as datasets
+from poem_cma import integrations as integrations
 from poem_cma import methods as methods
+from poem_cma import plots as plots
 from poem_cma import theory as theory
 from poem_cma.core import Method as Method
 from poem_cma.core import Probe as Probe

@@ -20,7 +20,6 @@ import numpy as np
 
 from poem_cma import adapters, domains
 from poem_cma._types import Array
-from poem_cma.auto.state import AutoState
 from poem_cma.core import Method, Run
 from poem_cma.descent import State
 from poem_cma.history import History
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["from_bytes", "load", "save", "to_bytes"]
 
-VERSION = 2
+VERSION = 3
 
 _FIRST_LINE = re.compile(rb"poem-cma optimizer, format (\d{1,9}), sha256 ([0-9a-f]{64})\n")
 _CUSTOM = "custom"
@@ -140,7 +139,7 @@ def _pack(opt: Optimizer) -> tuple[dict[str, Array], dict[str, Any]]:
         "domain": _pack_domain(opt.domain, arrays),
         "scale": opt.scale if isinstance(opt.scale, float) else None,
         "seed": opt.seed,
-        "handed_over": s.run.method is not opt.method,
+        "handed_over": None if s.run.method is opt.method else s.run.method.name,
         "run": {k: v for k, v in s.run._asdict().items() if k not in ("x0", "domain", "method")},
         "state": scalars,
         "spectrum": spectrum,
@@ -167,16 +166,14 @@ def _unpack(
     opt.scale = arrays["scale"] if "scale" in arrays else header["scale"]
     opt.seed = header["seed"]
     search_domain = adapters.searched(opt.domain, opt.scale, x0)
-    active = opt.method.fallback if header["handed_over"] else opt.method
-    if active is None:
-        raise ValueError("its method does not fit the rest")
+    active = _active(opt.method, header["handed_over"])
     run = Run(method=active, x0=x0, domain=search_domain, **header["run"])
     state_arrays = {k.removeprefix("state_"): v for k, v in arrays.items() if k.startswith("state_")}
     if any(v.shape != x0.shape or not np.isfinite(v).all() for k, v in state_arrays.items() if k in _VECTORS):
         raise ValueError("its vectors do not fit together")
     fields: dict[str, Any] = {**header["state"], **state_arrays}
     if active.algorithm is not None:
-        opt._state = AutoState(run=run, **fields)
+        opt._state = active.algorithm.record(run=run, **fields)
     else:
         opt._state = State(run=run, search=_search(active, run, arrays, header), **fields)
     opt.failures = header["failures"]
@@ -198,7 +195,17 @@ def _unpack(
     return opt
 
 
-_VECTORS = ("x", "weighted_x", "best_average", "centre", "s", "G", "metric", "squares", "tested", "active")
+def _active(method: Method, handed_over: str | None) -> Method:
+    """The method at work: the one asked for, or one that has taken over from it."""
+    for active in (method, method.fallback, method.unshared):
+        if active is not None and active.name == (handed_over or method.name):
+            return active
+    raise ValueError("its method does not fit the rest")
+
+
+_VECTORS = (
+    "x", "weighted_x", "best_average", "centre", "s", "G", "metric", "squares", "tested", "active", "average", "bias",
+)  # fmt: skip
 
 
 def _search(method: Method, run: Run, arrays: dict[str, Array], header: dict[str, Any]) -> Search:

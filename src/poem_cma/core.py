@@ -91,7 +91,8 @@ class Method:
     needs: tuple[str, ...] = ()  # constants of the run without which it cannot start
     learning: Learning | None = None
     algorithm: Algorithm | None = None  # what makes a run of the parts; None is `Descent`
-    fallback: Method | None = None  # who takes over where the algorithm cannot work
+    fallback: Method | None = None  # who takes over where the algorithm cannot work,
+    unshared: Method | None = None  # and where every value has noise of its own
     settings: dict[str, Any] = field(default_factory=dict)  # the constructor's arguments
 
     def __repr__(self) -> str:
@@ -126,6 +127,10 @@ class Algorithm(Protocol):
     A state has at least the attributes that the caller records and shows: run, t, x, r, mu, eta, g_norm, unit, value,
     value_spread, average, dimension, spectrum, asked, nfev.
     """
+
+    @property
+    def record(self) -> Any:
+        """The type of its states."""
 
     def randoms(self, method: Method, run: Run, seed: int) -> Any:
         """What turns random numbers into probes; a cache of pure functions of (seed, number)."""

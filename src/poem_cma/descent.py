@@ -77,6 +77,8 @@ class State(NamedTuple):
 class Descent:
     """Projected descent: what every method of Table 1 is a row of parts for."""
 
+    record = State
+
     def randoms(self, method: Method, run: Run, seed: int) -> Directions:
         """Directions from random numbers."""
         return Directions(Streams(seed), method.difference.rows, len(run.x0), run.x0.dtype)

@@ -17,6 +17,8 @@ from poem_cma.randomness import Stream, Streams, make_seed
 from poem_cma.search import Anisotropic
 from poem_cma.setup import check_memory, check_x0, default_initial_distance
 from poem_cma.spectrum import Spectrum, spectrum_of
+from poem_cma.structure import structure_of
+from poem_cma.structured import nested_errors
 from poem_cma.theory import sample_size
 
 __all__ = ["effective_dimension", "gradient_spectrum"]
@@ -39,7 +41,7 @@ def effective_dimension(
     Parameters
     ----------
     fun, x0, sample, paired, seed
-        As in `minimize`.
+        As in `minimize`. For an x0 that is a nest the eigenvectors are flat, its leaves one after another.
     samples : int, optional
         M, the number of pairs of calls; by default floor(d ln d).
     radius : float, optional
@@ -66,6 +68,11 @@ def effective_dimension(
     >>> pc.effective_dimension(lambda x: steep @ x, np.zeros(5), samples=400, tol=0.0, seed=0)
     Spectrum(effective_dimension=2.241, condition=3.814, rank=5, size=400, nfev=800)
     """
+    if (form := structure_of(x0)) is not None:
+        return effective_dimension(
+            form.objective(fun), form.flatten(x0), sample=sample, paired=paired, samples=samples, radius=radius,
+            tol=tol, ridge=ridge, seed=seed,
+        )  # fmt: skip
     x = check_x0(x0)
     seed = make_seed(seed)
     M = sample_size(len(x)) if samples is None else samples
@@ -118,6 +125,11 @@ def gradient_spectrum(
     >>> pc.gradient_spectrum(F, np.zeros(50), sample=lambda rng: rng.normal(size=2), gradients=200, seed=0).rank
     2
     """
+    if (form := structure_of(x0)) is not None:
+        with nested_errors(form):
+            return gradient_spectrum(
+                form.objective(fun), form.flatten(x0), sample=sample, gradients=gradients, radius=radius, seed=seed
+            )
     x = check_x0(x0)
     d = len(x)
     seed = make_seed(seed)

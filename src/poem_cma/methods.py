@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from poem_cma import rules
 from poem_cma.auto.algorithm import AUTO
+from poem_cma.auto.apart import APART
 from poem_cma.core import Learning, Method
 from poem_cma.differences import Central, Double, Forward
 from poem_cma.search import Gaussian, Sphere
@@ -225,7 +226,8 @@ def auto(
 
     Descent or dual averaging with gradients from bisected walks, in a scale and a metric that it learns (see
     `poem_cma.auto`).
-    Where the noise cannot be shared by the points of a probe, or for less than 20 calls, POEM does the work.
+    Where the noise cannot be shared by the points of a probe, pairs of points far apart take over (see
+    `poem_cma.auto.apart`); for less than 20 calls POEM does the work.
 
     Its parts can be switched off, to see what each is worth.
 
@@ -271,7 +273,12 @@ def auto(
         "pick": pick,
     }
     changed = {name: False for name, on in parts.items() if not on} | ({} if dual is None else {"dual": bool(dual)})
-    return replace(poem(), name="auto", settings=changed, algorithm=AUTO, fallback=poem())
+    return replace(poem(), name="auto", settings=changed, algorithm=AUTO, fallback=poem(), unshared=_apart())
+
+
+def _apart() -> Method:
+    """Pairs far apart, for noise that cannot be shared."""
+    return replace(poem(), name="apart", algorithm=APART)
 
 
 _CONSTRUCTORS: dict[str, Callable[..., Method]] = {

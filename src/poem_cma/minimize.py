@@ -19,8 +19,9 @@ from poem_cma.optimizer import Optimizer
 from poem_cma.oracle import EvaluationError, Oracle
 from poem_cma.randomness import Stream, Streams, make_seed
 from poem_cma.result import Result, Status
+from poem_cma.structure import structure_of
 
-__all__ = ["check_evaluate", "finished", "minimize"]
+__all__ = ["check_evaluate", "finished", "minimize", "wants_result"]
 
 #: Probes that are evaluated in one call of a function of rows hold at most so many numbers.
 ROWS_AT_ONCE = 2**22
@@ -58,8 +59,10 @@ def minimize(
     ----------
     fun : callable
         ``fun(x) -> float``, or ``fun(x, xi) -> float`` where `sample` is given.
-    x0 : array_like
-        Where to start. A point outside the domain is projected on it, with a warning.
+    x0 : array_like, or a nest of arrays and numbers
+        Where to start. A point outside the domain is projected on it, with a warning. A dictionary, list, tuple, named
+        tuple or dataclass of arrays and numbers, nested at will, is given to `fun` in the same form, and so are the
+        points of the result; the leaves are real numbers throughout. ``vectorized``: each has a first axis more.
     sample : callable, optional
         ``sample(rng)`` draws xi, whatever it may be, with the `numpy.random.Generator` it is given. The points of one
         probe share their xi, which takes the noise out of their differences.
@@ -70,9 +73,10 @@ def minimize(
         `poem_cma.methods`.
     domain : optional
         A `Ball`, `Box`, `Simplex`, `L1Ball`, `scipy.optimize.Bounds`, or any object with `project(x)` and `diameter`.
-        None is all of R^d. With ``inside=True`` on a domain no point outside it is ever evaluated.
+        None is all of R^d. With ``inside=True`` on a domain no point outside it is ever evaluated. For an x0 that is
+        a nest: one for all the numbers in it, or a nest of domains.
     scale : float or array, optional
-        The typical size of each variable; the search happens in x / scale.
+        The typical size of each variable; the search happens in x / scale. For a nest also a nest of them.
     budget : int
         Oracle calls, everything counted, never exceeded.
     seed : int, optional
@@ -121,6 +125,15 @@ def minimize(
     >>> bool(np.abs(result.x - 1.0).max() < 0.1)
     True
     """
+    if (form := structure_of(x0)) is not None:
+        from poem_cma.structured import flat_run
+
+        return flat_run(
+            minimize, form, fun, x0, domain=domain, scale=scale, vectorized=vectorized, callback=callback,
+            sample=sample, paired=paired, method=method, budget=budget, seed=seed, workers=workers, batch=batch,
+            on_failure=on_failure, progress=progress, store=store, name=name, target=target, time_limit=time_limit,
+            evaluate=evaluate,
+        )  # fmt: skip
     loop = _Loop(callback, target, time_limit)
     final = check_evaluate(evaluate, budget)
     if workers is not None or store is not None or batch == "auto":
@@ -239,18 +252,23 @@ def _tell_together(opt: Optimizer, oracle: Oracle) -> bool:
     return True
 
 
+def wants_result(callback: Callable[..., Any]) -> bool:
+    """Whether a callback has a parameter named intermediate_result."""
+    try:
+        return "intermediate_result" in inspect.signature(callback).parameters
+    except (TypeError, ValueError):
+        return False
+
+
 def _scipy_style(callback: Callable[..., Any]) -> Callable[[Optimizer], bool]:
     """As SciPy does: a parameter named intermediate_result gets the result, any other gets the point."""
-    try:
-        wants_result = "intermediate_result" in inspect.signature(callback).parameters
-    except (TypeError, ValueError):
-        wants_result = False
+    by_name = wants_result(callback)
 
     def call(opt: Optimizer) -> bool:
         intermediate = opt.result(Status.RUNNING, "the run goes on")
         intermediate.fun, intermediate.fun_stderr = opt.value
         try:
-            if wants_result:
+            if by_name:
                 callback(intermediate_result=intermediate)
             else:
                 callback(intermediate.x)

@@ -16,6 +16,8 @@ from poem_cma.oracle import Oracle, in_rows, one_for_each
 from poem_cma.randomness import Streams, make_seed
 from poem_cma.result import Result
 from poem_cma.setup import check_x0
+from poem_cma.structure import structure_of
+from poem_cma.structured import nested, nested_errors
 from poem_cma.together import advance_together, can_join
 
 __all__ = ["replicate"]
@@ -43,8 +45,8 @@ def replicate(
     ----------
     fun, sample, paired, method, domain, scale, budget, batch, on_failure, evaluate
         As in `minimize`; the budget is that of each run.
-    x0 : array_like (d,) or (m, d)
-        One starting point, or several.
+    x0 : array_like (d,) or (m, d), or a nest of arrays and numbers
+        One starting point, or several; a nest, as in `minimize`, is one.
     seeds : iterable of int
         One run for each, from each starting point.
     vectorized : bool or "rows"
@@ -67,6 +69,14 @@ def replicate(
     >>> bool(max(np.abs(r.x - 1.0).max() for r in results) < 0.1)
     True
     """
+    if (form := structure_of(x0)) is not None:
+        with nested_errors(form):
+            results = replicate(
+                form.objective(fun, vectorized), form.flatten(x0), seeds=seeds, sample=sample, paired=paired,
+                method=method, domain=form.domain(domain), scale=form.scale(scale), budget=budget,
+                vectorized=vectorized, batch=batch, on_failure=on_failure, evaluate=evaluate,
+            )  # fmt: skip
+        return [nested(result, form) for result in results]
     starts = np.atleast_2d(np.asarray(x0)) if np.ndim(x0) == 2 else [check_x0(x0)]
     final = check_evaluate(evaluate, budget)
     runs = []

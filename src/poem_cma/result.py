@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
@@ -35,7 +36,7 @@ class Result:
 
     Attributes
     ----------
-    x : array
+    x : array, or a nest in the form of x0
         The point to use: the method's own choice among its averages.
     x_last, x_average : array
         The last iterate, and the weighted average of all of them.
@@ -85,13 +86,28 @@ class Result:
 
         Needs matplotlib (``pip install "poem-cma[plot]"``). Returns the figure.
         """
-        from poem_cma.plots import plot_result
+        from poem_cma.plots.figures import plot_result
 
         return plot_result(self)
+
+    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
+        """The same as a page to zoom and to point at, in one file; needs plotly (``pip install "poem-cma[html]"``)."""
+        from poem_cma.plots.pages import to_html
+
+        return to_html(self, path)
+
+    def _repr_html_(self) -> str:
+        """A card, for notebooks."""
+        from poem_cma.plots.cards import result_card
+
+        return result_card(self)
 
 
 def _short(value: Any) -> str:
     if hasattr(value, "shape") and value.size > 6:
         head = ", ".join(f"{v:.4g}" for v in value[:5])
         return f"[{head}, ...] ({value.size} numbers)"
+    if isinstance(value, dict | list | tuple):
+        text = " ".join(str(value).split())
+        return text if len(text) <= 160 else text[:157] + "..."
     return f"{value:.6g}" if isinstance(value, float) else str(value)

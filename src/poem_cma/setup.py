@@ -39,7 +39,8 @@ def check_x0(x0: Any) -> Array:
     try:
         x: Array = np.array(x0, dtype=np.float32 if single else np.float64)
     except (TypeError, ValueError):
-        raise TypeError(f"x0 must be a vector of numbers, not {x0!r}") from None
+        hint = ": turn it into one with poem_cma.structure.Structure" if isinstance(x0, dict | list | tuple) else ""
+        raise TypeError(f"x0 must be a vector of numbers, not {x0!r}{hint}") from None
     x = np.atleast_1d(x)
     if x.ndim != 1:
         raise ValueError(f"x0 must be a vector, but has shape {x.shape}; flatten it, and restore the shape in fun")
@@ -111,8 +112,10 @@ def calls_per_step(method: Method, batch: int) -> int:
 
 def make_run(method: Method, x0: Array, domain: Any, budget: float, batch: int, paired: bool) -> Run:
     """The constants of a run, or an error that says what is missing."""
-    if method.fallback is not None and (not paired or budget < LEAST_SHARED):
+    if method.fallback is not None and budget < LEAST_SHARED:
         method = method.fallback
+    elif method.unshared is not None and not paired:
+        method = method.unshared
     check_working_memory(method, x0)
     if domain.hull_dimension(len(x0)) == 0:
         raise ValueError("the domain is a single point: there is nothing to optimise")

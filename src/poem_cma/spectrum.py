@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from poem_cma import theory
 from poem_cma._types import Array
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["MEMORY_LIMIT", "Spectrum", "exact_moments", "gradient_moment", "memory_needed", "spectrum_of"]
 
@@ -66,6 +71,27 @@ class Spectrum:
         """The spectrum of the matrix times a factor; d* and kappa stay as they are."""
         with np.errstate(over="ignore", under="ignore"):
             return replace(self, eigenvalues=self.eigenvalues * factor, floor=self.floor * factor)
+
+    def plot(self) -> Figure:
+        """Two panels: the eigenvalues, and the share of the trace that the leading directions hold, with d*.
+
+        Needs matplotlib (``pip install "poem-cma[plot]"``). Returns the figure.
+        """
+        from poem_cma.plots.figures import plot_spectrum
+
+        return plot_spectrum(self)
+
+    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
+        """The same as a page to zoom and to point at, in one file; needs plotly (``pip install "poem-cma[html]"``)."""
+        from poem_cma.plots.pages import to_html
+
+        return to_html(self, path)
+
+    def _repr_html_(self) -> str:
+        """A card, for notebooks."""
+        from poem_cma.plots.cards import spectrum_card
+
+        return spectrum_card(self)
 
     def __repr__(self) -> str:
         return (

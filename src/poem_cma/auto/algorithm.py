@@ -43,6 +43,8 @@ _FLOAT32, _FLOAT64 = float(np.finfo(np.float32).eps), float(np.finfo(float).eps)
 class Auto:
     """The algorithm, without any state of its own."""
 
+    record = AutoState
+
     def randoms(self, method: Method, run: Run, seed: int) -> Walks:
         """What turns random numbers into probes."""
         return Walks(Streams(seed))
@@ -128,11 +130,12 @@ class Auto:
             return after_check(s, values)
         return after_pick(s, values)
 
-    def _told(self, s: AutoState, walks: Walks) -> AutoState:
+    def _told(self, s: AutoState, walks: Walks) -> Any:
         """An estimate goes on while it needs more values; then comes the step."""
+        after: Any = s
         if not self._asked(s, walks):
-            s = after_start(s, walks) if s.stage == START else after_step(s, walks)
-        return self._fit(s, walks)
+            after = after_start(s, walks) if s.stage == START else after_step(s, walks)
+        return self._fit(after, walks) if isinstance(after, AutoState) else after
 
     def _fit(self, s: AutoState, walks: Walks) -> AutoState:
         """End the run in time: a stage that does not fit in the budget gives way to the last one."""

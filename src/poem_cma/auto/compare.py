@@ -10,10 +10,13 @@ import numpy as np
 
 from poem_cma._types import Array
 from poem_cma.auto.state import DECAYS, DONE, STEP, AutoState, has
-from poem_cma.core import Run, Values
+from poem_cma.core import Method, Run, Values
 from poem_cma.descent import DESCENT
 
-__all__ = ["CANDIDATES", "after_check", "after_pick", "candidates", "checks", "finished", "hand_over", "picks"]
+__all__ = [
+    "CANDIDATES", "NO_PROGRESS", "after_check", "after_pick", "candidates", "checks", "finished", "hand_over",
+    "hand_over_noise", "picks",
+]  # fmt: skip
 
 _NOTHING_BETTER = (
     "no point was found that is better than x0: give a larger budget, the typical size of each variable (scale=), or "
@@ -24,7 +27,7 @@ _STILL_GROWING = (
     "typical size of each variable (scale=), should help"
 )
 _OFTEN = 3  # looks at the scale in a row that have found it too small
-_NO_PROGRESS = (
+NO_PROGRESS = (
     "auto found no scale at which F falls and handed over to POEM: the variables may be of different size (scale=), "
     "or the budget be too small"
 )
@@ -53,7 +56,7 @@ def after_check(s: AutoState, values: Values) -> Any:
     change = np.array(values) @ np.array([-1.0, 1.0])
     change = change[np.isfinite(change)]
     s = s._replace(stage=STEP, samples=s.samples + checks(s.run))
-    return hand_over(s, _NO_PROGRESS) if len(change) >= 4 and change.mean() > 0.0 else s
+    return hand_over(s, NO_PROGRESS) if len(change) >= 4 and change.mean() >= 0.0 else s
 
 
 def after_pick(s: AutoState, values: Values) -> AutoState:
@@ -84,7 +87,15 @@ def candidates(s: AutoState) -> list[Array]:
 
 def hand_over(s: AutoState, why: str) -> Any:
     """POEM takes over from x_0: its smoothing radius is large, and its scale grows where this one's may not."""
-    method = s.run.method.fallback
+    return _begun(s, s.run.method.fallback, why)
+
+
+def hand_over_noise(s: AutoState, why: str) -> Any:
+    """Pairs far apart take over, whose noise need not be shared."""
+    return _begun(s, s.run.method.unshared, why)
+
+
+def _begun(s: AutoState, method: Method | None, why: str) -> Any:
     assert method is not None
-    poem = DESCENT.begin(method, s.run._replace(method=method, remark=why))
-    return poem._replace(asked=s.asked, samples=s.samples + len(s.values), nfev=s.nfev)
+    state = (method.algorithm or DESCENT).begin(method, s.run._replace(method=method, remark=why))
+    return state._replace(asked=s.asked, samples=s.samples + len(s.values), nfev=s.nfev)

@@ -20,7 +20,7 @@ from poem_cma._types import Array, IntArray
 from poem_cma.arithmetic import LONG, length
 from poem_cma.auto.state import is_even
 
-__all__ = ["Haar", "Staircase", "draw_haar", "draw_staircase", "needed_directions", "step_length"]
+__all__ = ["Haar", "Staircase", "draw_haar", "draw_staircase", "needed_directions", "orthonormal", "step_length"]
 
 Tangent = Callable[[Array], Array]
 Flags = NDArray[np.bool_]
@@ -219,8 +219,8 @@ def draw_haar(
     base, k = _base(rng, x, mu, metric, tangent), len(subspace)
     Z = tangent(rng.standard_normal((min(q, n - k), len(x)), x.dtype))
     if not k:
-        return Haar(base, _orthonormal(Z), 0, stretch_of(metric), step * mu, n)
-    beside = _orthonormal(Z - (Z @ subspace.T) @ subspace)
+        return Haar(base, orthonormal(Z), 0, stretch_of(metric), step * mu, n)
+    beside = orthonormal(Z - (Z @ subspace.T) @ subspace)
     # Turned at random, so that none of its directions is blind to a kind of samples.
     factors, tau, _, _ = _lapack().dgeqrf(rng.standard_normal((k, k)))
     subspace = _lapack().dorgqr(factors, tau)[0] @ subspace
@@ -232,7 +232,7 @@ def stretch_of(metric: Array) -> Array | float:
     return sqrt(metric[0]) if is_even(metric) else np.sqrt(metric)
 
 
-def _orthonormal(Z: Array) -> Array:
+def orthonormal(Z: Array) -> Array:
     """An orthonormal basis of the rows of Z, which are random.
 
     Where there are many more dimensions than rows, K = Z Z' is well conditioned, and its Cholesky factor does what a QR

@@ -9,7 +9,7 @@ import numpy as np
 from poem_cma._types import Array, IntArray
 from poem_cma.auto.state import WALK, AutoState, has, size
 
-__all__ = ["choose_radius", "in_subspace", "in_units", "measurable", "rescaled"]
+__all__ = ["choose_radius", "followed", "in_subspace", "in_units", "measurable", "rescaled"]
 
 _EVERY = 1.15  # growth of the gradients' weight between two looks at the scale
 _MOST_GROWTH = 4.0
@@ -24,15 +24,8 @@ def choose_radius(means: Array, tiny: float) -> float | None:
 
 
 def rescaled(s: AutoState) -> AutoState:
-    """R becomes the distance of the average from x_0, where the slopes along the way agree; D follows the slopes.
-
-    The sum of <g, x - x_0> since the last look is negative where going further out would have paid, and positive where
-    less far would have. Without asking it, noise alone would drive the scale.
-    """
-    r = min(_distance(s), _MOST_GROWTH * s.R)
-    further = r > s.R and s.radial < -sqrt(s.radial_squares)
-    less_far = 0.0 < r < s.R and s.radial > 0.0
-    R = r if (further or less_far) and has(s.run, "rescaling") else s.R
+    """R follows the average, and D the slopes."""
+    R = followed(s.R, _distance(s), s.radial, s.radial_squares) if has(s.run, "rescaling") else s.R
     return s._replace(
         R=R, radial=0.0, radial_squares=0.0, rescale_at=_EVERY * s.weight, order=_order(s), metric=_metric(s),
         grown=s.grown + 1 if R > 1.2 * s.R else 0,
@@ -46,6 +39,18 @@ def _order(s: AutoState) -> IntArray:
     rate = (s.active[s.order] + 0.5) / (s.tested[s.order] + 1.0)
     order: IntArray = s.order[np.argsort(-rate, kind="stable")]
     return order
+
+
+def followed(R: float, r: float, radial: float, radial_squares: float) -> float:
+    """R becomes r, the distance of the average from x_0, where the slopes along the way agree.
+
+    The sum of <g, x - x_0> since the last look is negative where going further out would have paid, and positive where
+    less far would have. Without asking it, noise alone would drive the scale.
+    """
+    r = min(r, _MOST_GROWTH * R)
+    further = r > R and radial < -sqrt(radial_squares)
+    less_far = 0.0 < r < R and radial > 0.0
+    return r if further or less_far else R
 
 
 def in_subspace(s: AutoState) -> AutoState:

@@ -9,7 +9,7 @@ import numpy as np
 
 from poem_cma._types import Array
 from poem_cma.auto.choose import on_axes
-from poem_cma.auto.compare import hand_over
+from poem_cma.auto.compare import hand_over_noise
 from poem_cma.auto.estimators import step_length
 from poem_cma.auto.scale import choose_radius, in_units, measurable
 from poem_cma.auto.state import HAAR, RAY, START, WALK, AutoState, empty, has, size
@@ -32,14 +32,14 @@ _MUCH_BETTER = 1.25
 _NEAR = 0.05  # of the diameter
 
 _OWN_NOISE = (
-    "two calls at the same point, on the same sample, gave different values, so auto handed over to POEM: if the noise "
-    "can be fixed by a seed, draw it in sample= and pass it on"
+    "two calls at the same point, on the same sample, gave different values, so auto went on with pairs of points "
+    "far apart: if the noise can be fixed by a seed, draw it in sample= and pass it on"
 )
 
 
 def first_estimates(run: Run, n: int) -> tuple[str, int, int]:
     """Which estimates are taken at x_0, along how many axes or directions, and on how many xi's."""
-    probes = int(min(max(run.budget // 500, 1), _PROBES))
+    probes = int(min(max(run.budget / 500, 1), _PROBES))
     walks = int(min(probes, _START_SHARE * run.budget / (n + 1))) if isfinite(run.budget) else probes
     if on_axes(run, n) and walks >= min(probes, _FEWEST_WALKS):
         return WALK, n, walks
@@ -105,7 +105,7 @@ def after_ray(s: AutoState, values: Values) -> Any:
     rays = len(s.rays)
     if s.radii[0] == 0.0:
         if not _same(V[:, 0], V[:, 1]):
-            return hand_over(s, _OWN_NOISE)
+            return hand_over_noise(s, _OWN_NOISE)
         at_x0 = np.where(np.isfinite(V[:, :1]), V[:, :1], V[:, 1:2])  # for each xi
         s = s._replace(values=at_x0, radii=s.radii[2:], ray_values=empty(rays, 1))
         V = V[:, 2:]

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from math import isfinite, sqrt
+from typing import Any
 
 import numpy as np
 
 from poem_cma._types import Array
 from poem_cma.arithmetic import distance, length, plus
 from poem_cma.auto.choose import DIRECTIONS, learn, next_estimator
-from poem_cma.auto.compare import CANDIDATES, checks, picks
+from poem_cma.auto.compare import CANDIDATES, NO_PROGRESS, checks, hand_over, picks
 from poem_cma.auto.estimators import Staircase, step_length
 from poem_cma.auto.replay import remember
 from poem_cma.auto.scale import in_subspace, rescaled
-from poem_cma.auto.state import CHECK, DECAYS, HAAR, REPLAY, STEP, AutoState, is_even, unknown
+from poem_cma.auto.state import CHECK, DECAYS, HAAR, REPLAY, STEP, AutoState, has, is_even, unknown
 from poem_cma.auto.walks import Walks, estimate
 from poem_cma.core import smoothed_value
 
@@ -25,8 +26,8 @@ _MOST_GROWTH = 1.1  # of the weight, from step to step: a change of the estimato
 _RESOLVED = 300.0  # rounding errors that a difference must be worth
 
 
-def after_step(s: AutoState, walks: Walks) -> AutoState:
-    """Put the estimates of the step together, move, and go on."""
+def after_step(s: AutoState, walks: Walks) -> Any:
+    """Put the estimates of the step together, move, and go on; a run that has not moved at all goes on as POEM."""
     total, count = None, 0
     for j in range(len(s.values)):
         unit = s.unit
@@ -62,8 +63,11 @@ def after_step(s: AutoState, walks: Walks) -> AutoState:
     if s.weight >= s.rescale_at:
         s = at_scale(rescaled(s))
     s = next_step(s)
-    if not s.settled and s.nfev > _CHECK_AT * s.run.budget and checks(s.run):
-        s = s._replace(stage=CHECK, settled=True)
+    if not s.settled and s.nfev > _CHECK_AT * s.run.budget:
+        if np.array_equal(s.average, s.run.x0) and has(s.run, "check"):  # no need to compare
+            return hand_over(s, NO_PROGRESS)
+        if checks(s.run):
+            s = s._replace(stage=CHECK, settled=True)
     return s
 
 

@@ -34,7 +34,7 @@ Command = Annotated[
     _option("A program instead: {x} is the point, {x[0]} a coordinate, {seed} the sample, {file} a JSON file.", "TEXT"),
 ]
 Sample = Annotated[Text, _option("Draws xi: package.module:function or file.py:function.", "PLACE")]
-X0 = Annotated[Text, _option("Where to start: 1,2.5,0*10 (ten zeros).", "NUMBERS")]
+X0 = Annotated[Text, _option("Where to start: 1,2.5,0*10 (ten zeros); or JSON with names.", "NUMBERS")]
 Seed = Annotated[Text, _option("Same seed, same run.")]
 Paired = Annotated[bool | None, typer.Option("--paired/--unpaired", help="Whether the points of a probe share xi.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]

@@ -20,6 +20,8 @@ from poem_cma.external import Program, draw_seed
 from poem_cma.minimize import _Loop, check_evaluate
 from poem_cma.result import Result, Status
 from poem_cma.store import StoreError, View
+from poem_cma.structure import structure_of
+from poem_cma.structured import nested
 from poem_cma.workers import Workers
 
 __all__ = ["dimension", "minimize", "resume"]
@@ -95,14 +97,19 @@ def _minimize(s: dict[str, Any]) -> Result:
         launch["target"] = fun.place
     if "sample" in launch:
         launch["sample"] = sample.place
-    return drive(
-        fun, _x0(s), sample=sample, paired=s.get("paired", True), method=s.get("method", "auto"), domain=_domain(s),
+    x0, objective = _x0(s), fun
+    form = structure_of(x0)
+    if form is not None:
+        x0, objective = form.flatten(x0), form.objective(fun)
+    result = drive(
+        objective, x0, sample=sample, paired=s.get("paired", True), method=s.get("method", "auto"), domain=_domain(s),
         scale=_scale(s), budget=s["budget"], seed=s.get("seed"), vectorized=False, launch=launch,
         workers=Workers(s.get("workers", 1), **policy), batch=s.get("batch", 1),
         on_failure=s.get("on_failure", "drop"), loop=_Loop(None, s.get("stop_below"), s.get("time_limit")),
         progress=sys.stderr.isatty(), store=s.get("store"), name=s.get("name") or s.get("command") or fun.place,
         final=check_evaluate(s.get("evaluate"), s["budget"]),
     )  # fmt: skip
+    return result if form is None else nested(result, form)
 
 
 def _objective(s: dict[str, Any]) -> tuple[Any, Any]:
@@ -124,7 +131,26 @@ def _objective(s: dict[str, Any]) -> tuple[Any, Any]:
 def _x0(s: dict[str, Any]) -> Any:
     if "x0" not in s:
         raise CommandError("x0 is missing: where does the run start? Give --x0")
-    return np.array(s["x0"])
+    if isinstance(s["x0"], dict) and "command" in s:
+        raise CommandError("x0 as a table is for functions; a command gets its numbers one after another")
+    return _arrays(s["x0"])
+
+
+def _arrays(x0: Any) -> Any:
+    """A list as an array; a table as a dictionary of them."""
+    if isinstance(x0, dict):
+        return {name: _arrays(part) for name, part in x0.items()}
+    try:
+        return np.array(x0, dtype=float) if isinstance(x0, list) else x0
+    except ValueError:
+        raise CommandError("a list in x0 must be a vector, or rows of the same length") from None
+
+
+def _lists(x: Any) -> Any:
+    """A point as JSON has it."""
+    if isinstance(x, dict):
+        return {name: _lists(part) for name, part in x.items()}
+    return x.tolist() if isinstance(x, np.ndarray) else x
 
 
 def _scale(s: dict[str, Any]) -> Any:
@@ -167,9 +193,11 @@ def _one_line(error: BaseException) -> str:
 
 
 def _result_as_text(result: Result) -> str:
-    x = ", ".join(f"{v:.8g}" for v in result.x[:20]) + (", ..." if len(result.x) > 20 else "")
+    x = json.dumps(_lists(result.x))
+    if isinstance(result.x, np.ndarray):
+        x = "[" + ", ".join(f"{v:.8g}" for v in result.x[:20]) + (", ..." if len(result.x) > 20 else "") + "]"
     lines = {
-        "x": f"[{x}]", "value": f"{result.fun:.6g} ± {result.fun_stderr:.2g}", "calls": str(result.nfev),
+        "x": x, "value": f"{result.fun:.6g} ± {result.fun_stderr:.2g}", "calls": str(result.nfev),
         "failures": str(result.failures), "seed": str(result.seed), "end": result.message,
     }  # fmt: skip
     return "\n".join(f"{name:>10}: {value}" for name, value in lines.items())
@@ -179,7 +207,7 @@ def _result_as_json(result: Result) -> str:
     names = ("fun", "fun_stderr", "nfev", "nit", "success", "status", "message", "failures", "seed", "method")
     content: dict[str, Any] = {name: getattr(result, name) for name in names}
     content = {k: None if isinstance(v, float) and v != v else v for k, v in content.items()}
-    return json.dumps({"x": result.x.tolist(), **content})
+    return json.dumps({"x": _lists(result.x), **content})
 
 
 def _short(value: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 import tomllib
 from collections.abc import Callable
 from math import isfinite
@@ -72,6 +73,23 @@ def _vector(value: Any) -> list[float]:
     return numbers or _fail()
 
 
+def _start(value: Any) -> Any:
+    """A vector; or a table of numbers, lists and tables, in TOML or as JSON text."""
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        value = json.loads(value)
+    return _table(value) if isinstance(value, dict) else _vector(value)
+
+
+def _table(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _table(part) for name, part in value.items()} or _fail()
+    return [_table(part) for part in value] or _fail() if isinstance(value, list) else _number_itself(value)
+
+
+def _number_itself(value: Any) -> float:
+    return _number(value) if not isinstance(value, str) else _fail()
+
+
 def _fail() -> Any:
     raise ValueError
 
@@ -110,7 +128,7 @@ KEYS = {
     "target": Key(_text, "package.module:function or path/to/file.py:function"),
     "command": Key(_text, "a command, as text"),
     "sample": Key(_text, "package.module:function or path/to/file.py:function"),
-    "x0": Key(_vector, "finite numbers, as a list or as text like 1,2.5,0*10"),
+    "x0": Key(_start, "finite numbers, as a list, as text like 1,2.5,0*10, or as a table of numbers and lists by name"),
     "ball": Key(_positive, "a positive radius"),
     "l1_ball": Key(_positive, "a positive radius"),
     "simplex": Key(_positive, "a positive total"),
@@ -169,7 +187,7 @@ def read_file(path: Path) -> dict[str, Any]:
 def _read(key: str, value: Any, where: str) -> Any:
     try:
         return KEYS[key].read(value)
-    except (ValueError, TypeError, OverflowError, AttributeError):
+    except (ValueError, TypeError, OverflowError, AttributeError, RecursionError):
         shown = repr(value)
         shown = shown if len(shown) <= 60 else shown[:57] + "..."
         raise CommandError(f"{where} must be {KEYS[key].expected}, not {shown}") from None

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from poem_cma.domains import Box, Simplex
 from poem_cma.problems.problem import Problem
-from poem_cma.problems.product import WeightsAndThreshold
+from poem_cma.product import product
 
 __all__ = ["cvar_portfolio", "ill_scaled_absolute", "ill_scaled_squared", "max_affine"]
 
@@ -74,7 +75,7 @@ def cvar_portfolio(assets: int = 20, scenarios: int = 1000, level: float = 0.95)
     return Problem(
         name="cvar-portfolio",
         x0=np.r_[np.full(assets, 1.0 / assets), 0.0],
-        domain=WeightsAndThreshold(assets + 1, -1.0, 1.0),
+        domain=product([(0, assets, Simplex()), (assets, assets + 1, Box(-1.0, 1.0))]),
         fun=fun,
         sample=lambda rng: int(rng.integers(scenarios)),
         objective=objective,

@@ -70,7 +70,7 @@ def at_boundary(opt: Optimizer) -> bool:
     return opt._waiting == len(opt._sizes) and opt._next == 0 and not opt._bases
 
 
-def with_budget(opt: Optimizer, budget: int) -> None:
+def with_budget(opt: Optimizer, budget: float) -> None:
     """Go on with another number of calls, from a boundary between two stages.
 
     Methods whose step depends on the number of steps take it for the new number from here on; `auto` makes its last

@@ -1,0 +1,255 @@
+"""For noise that cannot be shared: differences between points far apart.
+
+Where every value has noise of its own, of size sigma, a slope over the distance 2h is in doubt by sigma / h: here h is
+large, as large as the scale R of the run, and the same descent (or dual averaging) as in `auto` follows
+
+    g = n / q  sum over q orthonormal directions v of  (F(x + h v) - F(x - h v)) / 2h  v,
+
+the gradient of F smoothed over a ball of radius h, in n dimensions. Smoothing moves the minimiser, unless F is
+symmetric around it. Whether it does is measured: every other step asks one more pair at h/2, and `radius` shortens h
+where the two gradients disagree, and lengthens it where they agree. Four kinds of stage:
+
+REPEAT  x_0 several times: the noise;
+LOOK    two pairs at x_0, further and further out, until noise is overcome, and then curvature sets in;
+MEASURE more pairs there: R is where the curvature along a direction makes up for the slope;
+STEP    one estimate around x, then a new x.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import frexp, isfinite, nan, sqrt
+
+import numpy as np
+
+from poem_cma._types import Array
+from poem_cma.arithmetic import distance, length
+from poem_cma.auto.apart_state import LOOK, MEASURE, REPEAT, STEP, ApartState
+from poem_cma.auto.estimators import orthonormal
+from poem_cma.auto.radius import judged
+from poem_cma.auto.scale import followed
+from poem_cma.core import Method, Run, Values, smoothed_value
+from poem_cma.randomness import Stream, Streams
+
+__all__ = ["APART", "Apart"]
+
+_REPEATS = 8
+_LOOK, _MEASURE = 2, 6  # pairs
+_SEEN, _CONFIRMED = 4.0, 1.2  # standard deviations of the noise
+_UNSEEN, _FURTHER, _FURTHEST = 10.0, sqrt(10.0), 1e18
+_GROWS = 1.5, 5.0  # from one distance to the next, a slope's change of F grows by about sqrt(10)
+_START_SHARE = 0.25  # of the budget
+_PAIRS = 4  # a step
+_FIRST_RADIUS = 0.5  # in R
+_EVERY = 1.15
+_NEAR = 0.05  # of the diameter
+
+
+class Pairs:
+    """The directions of the stage under way: pure functions of (seed, number)."""
+
+    def __init__(self, streams: Streams) -> None:
+        self._streams = streams
+
+    def __call__(self, s: ApartState, i: int) -> tuple[Array, Array]:
+        """Directions (m, d) and how far to go along each."""
+        number = s.asked + i if s.stage != LOOK else 0  # LOOK goes out along the same directions
+        rng = self._streams.block(Stream.DIRECTIONS, number)
+        q = {LOOK: _LOOK, MEASURE: _MEASURE, STEP: _PAIRS}[s.stage]
+        n = s.run.domain.hull_dimension(len(s.x))
+        Z = s.run.domain.tangent(rng.standard_normal((min(q, n), len(s.x)), s.x.dtype))
+        V, h = orthonormal(Z), np.full(len(Z), s.mu)
+        if s.stage == STEP and s.t % 2 == 1:
+            v = s.run.domain.tangent(rng.standard_normal((1, len(s.x)), s.x.dtype))
+            V, h = np.concatenate((V, v / length(v[0]))), np.append(h, 0.5 * s.mu)
+        return V, h
+
+
+class Apart:
+    """The algorithm, without any state of its own."""
+
+    record = ApartState
+
+    def randoms(self, method: Method, run: Run, seed: int) -> Pairs:
+        """What turns random numbers into probes."""
+        return Pairs(Streams(seed))
+
+    def begin(self, method: Method, run: Run) -> ApartState:
+        """The state before the first call."""
+        x0 = run.x0
+        tiny = 1e-6 * max(1.0, float(np.abs(x0).max()))
+        if isfinite(run.domain.diameter):
+            tiny = min(tiny, 1e-3 * run.domain.diameter)
+        return ApartState(
+            run=run, stage=REPEAT, t=0, x=x0, centre=x0, r=0.0, mu=tiny, s=0.0 * x0, G=0.0, unit=0.0, R=tiny,
+            dual=False, radial=0.0, radial_squares=0.0, rescale_at=1.0, average=x0, noise=0.0, slope=0.0,
+            changes=np.zeros((0, 2)), bias=0.0 * x0, bias_squares=0.0, tests=0, all_tests=0, grow_after=0,
+            least=0.5 * _FIRST_RADIUS, eta=0.0, g_norm=0.0, value=nan, value_spread=0.0, asked=0, samples=0, nfev=0,
+        )  # fmt: skip
+
+    def stage(self, method: Method, s: ApartState, pairs: Pairs) -> list[int]:
+        """How many points each probe of the stage has; none when the run is over."""
+        n = s.run.domain.hull_dimension(len(s.x))
+        if s.stage == REPEAT:
+            sizes = [int(min(max(s.run.budget // 100, 2), _REPEATS))]
+        elif s.stage == STEP:
+            sizes = [2 * min(_PAIRS, n) + 2 * (s.t % 2)] * s.run.batch
+        else:
+            sizes = [2 * min(_LOOK if s.stage == LOOK else _MEASURE, n)]
+        return sizes if s.nfev + sum(sizes) <= s.run.budget else []
+
+    def points(self, method: Method, s: ApartState, i: int, pairs: Pairs) -> tuple[Iterator[Array], list[int]]:
+        """The points of probe i of the stage, and the numbers of their xi's: of one for both points of a pair."""
+        size = self.stage(method, s, pairs)[i]
+        alike = 2 if s.run.paired and s.stage != REPEAT else 1
+        first = s.samples + i * size // alike
+        numbers = [first + k // alike for k in range(size)]
+        if s.stage == REPEAT:
+            return (s.centre.copy() for _ in numbers), numbers
+        V, h = pairs(s, i)
+        return (s.centre + side * a * v for v, a in zip(V, h, strict=True) for side in (1.0, -1.0)), numbers
+
+    def advance(self, method: Method, s: ApartState, values: Values, pairs: Pairs, nfev: int) -> ApartState:
+        """The next state, from the values of the stage."""
+        size, n = len(values[0]), len(values)
+        drawn = [pairs(s, i) for i in range(n)] if s.stage == STEP else []
+        F = [f for v in values for f in v]
+        told = s._replace(
+            asked=s.asked + n, samples=s.samples + n * (size if s.stage == REPEAT or not s.run.paired else size // 2),
+            nfev=nfev,
+        )  # fmt: skip
+        if s.stage == STEP:
+            return _after_step(told, values, drawn)
+        if s.stage == REPEAT:
+            return _after_repeats(told, [f for f in F if isfinite(f)])
+        return _after_looks(told, np.array(F).reshape(-1, 2))
+
+    def base(self, method: Method) -> None:
+        """No value is shared by all others."""
+
+    def usable(self, method: Method, F: list[float]) -> bool:
+        """Whether failures have left anything of a probe."""
+        return any(map(isfinite, F))
+
+    def output(self, s: ApartState) -> Array:
+        """The point to use."""
+        return s.average
+
+
+def _after_repeats(s: ApartState, F: list[float]) -> ApartState:
+    if len(F) < 2:
+        return s  # ask again
+    value = sum(f / len(F) for f in F)
+    rounding = 1e4 * float(np.finfo(float).eps) * abs(value)
+    peak = max(abs(f - value) for f in F) or rounding or 1e-300
+    unit = 2.0 ** min(max(frexp(peak)[1], -1022), 1023)  # slopes are measured in it: a power of two changes no bit
+    noise = sqrt(sum(((f - value) / unit) ** 2 for f in F) / (len(F) - 1))
+    return _with_room(s._replace(stage=LOOK, value=value, unit=unit, noise=max(noise, rounding / unit)))
+
+
+def _after_looks(s: ApartState, F: Array) -> ApartState:
+    """Further out until a slope is seen, and on while it is one; then R, from the slope and the curvature there."""
+    F = (F - s.value) / s.unit
+    halves = np.stack((0.5 * (F[:, 0] - F[:, 1]), 0.5 * (F[:, 0] + F[:, 1])), axis=1)  # odd: slope; even: curvature
+    halves = halves[np.isfinite(halves).all(axis=1)]
+    if not len(halves) and s.stage == LOOK:
+        return s._replace(stage=MEASURE, mu=s.mu / _FURTHER)  # calls fail out here
+    n = s.run.domain.hull_dimension(len(s.x))
+    if s.stage == LOOK:
+        seen = bool((np.abs(halves) > _SEEN * s.noise).any())
+        odd, even = _odd(halves, 0.0), float(halves[:, 1].mean())
+        growth = odd / s.slope if s.slope > 0.0 else _FURTHER
+        if growth > _GROWS[1]:
+            return s._replace(stage=MEASURE, mu=s.mu / _FURTHER)  # F explodes out here
+        straight = sqrt(n) * odd > 2.0 * even and growth > _GROWS[0]
+        further = _with_room(s._replace(mu=s.mu * (_FURTHER if seen else _UNSEEN), slope=odd if seen else 0.0))
+        if (straight or not seen) and further.mu > s.mu and not _enough(s):
+            return further
+        return s._replace(stage=MEASURE, changes=halves)
+    # One outlier is no slope: half of the pairs must confirm it.
+    seen = len(halves) > 0 and float(np.median(np.abs(halves), axis=0).max()) > _CONFIRMED * s.noise
+    if not seen and not _enough(s):
+        return _with_room(s._replace(stage=LOOK, mu=s.mu * _UNSEEN, slope=0.0))
+    halves = np.concatenate((s.changes, halves))
+    if not len(halves):
+        return s  # every call has failed: ask again
+    odd = _odd(halves, s.noise)
+    even, doubt = float(halves[:, 1].mean()), s.noise / sqrt(len(halves))
+    R = s.mu * min(max(sqrt(n) * odd / (2.0 * even), 0.01), 1.0) if even > 2.0 * doubt else s.mu
+    if not seen:
+        R = s.run.initial_distance
+    return _with_room(s._replace(
+        stage=STEP, R=R, dual=_NEAR * s.run.domain.diameter <= R, slope=sqrt(n) * odd / s.mu, mu=_FIRST_RADIUS * R,
+        changes=halves[:0],
+    ))  # fmt: skip
+
+
+def _enough(s: ApartState) -> bool:
+    """Whether no more calls are spent on the first scale."""
+    return s.nfev > _START_SHARE * s.run.budget or s.mu >= min(s.run.domain.diameter, _FURTHEST)
+
+
+def _odd(halves: Array, noise: float) -> float:
+    """The root mean square of the odd parts, without what noise adds to it."""
+    return sqrt(max(float((halves[:, 0] ** 2).mean()) - 0.5 * noise**2, (0.25 * noise) ** 2))
+
+
+def _after_step(s: ApartState, values: Values, drawn: list[tuple[Array, Array]]) -> ApartState:
+    """Put the estimates together, move, and look at the radius and at the scale."""
+    n = s.run.domain.hull_dimension(len(s.x))
+    gradients = []
+    for v, (V, h) in zip(values, drawn, strict=True):
+        F = np.array(v) / s.unit
+        slopes = (F[0::2] - F[1::2]) / (2.0 * h)
+        known = np.isfinite(slopes)
+        wide = known & (h == h[0])
+        if not wide.any():
+            continue
+        g = (n / wide.sum() * slopes[wide]) @ V[wide]
+        if h[-1] < h[0] and known[-1]:
+            narrow = n * slopes[-1] * V[-1]
+            D = narrow - g
+            s = s._replace(
+                bias=s.bias + D, bias_squares=s.bias_squares + float(D @ D), tests=s.tests + 1,
+                all_tests=s.all_tests + 1,
+            )  # fmt: skip
+            g = g + D / (1.0 + 4.0 * wide.sum())  # by precision: half the distance, four times the variance
+        gradients.append(g.astype(s.x.dtype, copy=False))
+    value, spread = smoothed_value(s.value, s.value_spread, s.t, [f for v in values for f in v])
+    s = s._replace(value=value, value_spread=spread)
+    if not gradients:
+        return s
+    g = sum(gradients[1:], gradients[0]) / len(gradients)
+    outward = float(g @ (s.x - s.run.x0))
+    s = s._replace(
+        t=s.t + 1, s=s.s + g, G=s.G + float(g @ g), g_norm=float(length(g)), radial=s.radial + outward,
+        radial_squares=s.radial_squares + outward**2,
+    )  # fmt: skip
+    s = _moved(s, g)
+    s = s._replace(average=s.average + (1.0 - (1.0 - 1.0 / s.t) ** 2) * (s.x - s.average))
+    s = judged(s, n)
+    if s.t >= s.rescale_at:
+        R = followed(s.R, distance(s.average, s.run.x0), s.radial, s.radial_squares)
+        s = s._replace(R=R, mu=max(s.mu, s.least * R), radial=0.0, radial_squares=0.0, rescale_at=_EVERY * s.t)
+    return _with_room(s)
+
+
+def _moved(s: ApartState, g: Array) -> ApartState:
+    """x = argmin <g, x> + sqrt(Gamma / 2) / R |x - x_t|^2, or with the sum of all gradients, from x_0."""
+    if s.G == 0.0:
+        return s
+    eta = s.R / sqrt(2.0 * s.G)
+    x = s.run.domain.project(s.run.x0 - eta * s.s if s.dual else s.x - eta * g)
+    return s._replace(x=x, r=distance(x, s.run.x0), eta=eta)
+
+
+def _with_room(s: ApartState) -> ApartState:
+    """The centre of the probes: x, or the nearest point from which they stay in the domain."""
+    domain = s.run.domain
+    if not domain.inside:
+        return s._replace(centre=s.x)
+    mu = min(s.mu, 0.5 * domain.fits(1.0))
+    return s._replace(mu=mu, centre=domain.shrunk(mu).nearest(s.x))
+
+
+APART = Apart()

@@ -1,0 +1,71 @@
+"""What a run with pairs far apart has come to."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from poem_cma._types import Array
+from poem_cma.core import Run
+
+__all__ = ["LOOK", "MEASURE", "REPEAT", "STEP", "ApartState"]
+
+REPEAT, LOOK, MEASURE, STEP = "repeat", "look", "measure", "step"
+
+
+class ApartState(NamedTuple):
+    """Arrays and numbers only. Slopes and what follows from them are in units of `unit`."""
+
+    run: Run
+    stage: str
+    t: int
+    x: Array
+    centre: Array  # where probes are taken around: x, or the nearest point with room for them
+    r: float  # |x - x_0|
+    mu: float  # how far from it: h in the text
+    s: Array  # sum of gradients
+    G: float  # sum of their squares
+    unit: float
+    R: float  # the scale
+    dual: bool  # dual averaging, or descent
+    radial: float  # sum of <g, x - x_0> since the scale was looked at
+    radial_squares: float  # of its terms
+    rescale_at: float  # the step at which it is looked at again
+    average: Array
+    noise: float  # the standard deviation of values at x_0
+    slope: float  # the gradient's length there; while it is looked for, the last odd change
+    changes: Array  # (pairs, 2) odd and even parts of F's change over the first distances
+    # is h too large?
+    bias: Array  # sum of the differences D between gradients at h/2 and at h,
+    bias_squares: float  # and of their squares
+    tests: int  # such differences at this h,
+    all_tests: int  # at any,
+    grow_after: int  # and how many it takes before h may grow
+    least: float  # h is no less than this part of R
+    # for the reader
+    eta: float
+    g_norm: float
+    value: float
+    value_spread: float
+    asked: int
+    samples: int
+    nfev: int
+
+    @property
+    def dimension(self) -> float:
+        """Nothing is learned of it: d."""
+        return float(len(self.x))
+
+    @property
+    def flat(self) -> bool:
+        """Whether no slope was seen yet."""
+        return self.unit == 0.0
+
+    @property
+    def extras(self) -> tuple[float, float, float, float]:
+        """What the history tells beside: see `history.EXTRA_COLUMNS`."""
+        return 4.0, 0.0, 0.0, self.noise * self.unit
+
+    @property
+    def spectrum(self) -> None:
+        """There is none."""
+        return

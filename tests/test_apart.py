@@ -1,0 +1,153 @@
+"""Pairs far apart, for noise that cannot be shared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import poem_cma as pc
+
+Function = Callable[[np.ndarray], float]
+
+
+def measured(f: Function, noise: float, seed: int) -> Function:
+    """F with fresh noise at every call."""
+    rng = np.random.default_rng(seed)
+    return lambda x: f(x) + noise * rng.standard_normal()
+
+
+def apart(f: Function, x0: np.ndarray, noise: float, budget: int, seed: int, method: str = "auto") -> pc.Result:
+    return pc.minimize(
+        measured(f, noise, 100 + seed), x0, method=method, paired=False, budget=budget, seed=seed, evaluate=0
+    )
+
+
+def gap(f: Function, x0: np.ndarray, noise: float, budget: int, seeds: range, method: str = "auto") -> float:
+    """The median over seeds of what is left of the gap at x0; f is least where it is 0."""
+    return float(np.median([f(apart(f, x0, noise, budget, seed, method).x) / f(x0) for seed in seeds]))
+
+
+def bowl(x: np.ndarray) -> float:
+    return 0.5 * float(((x - 0.3) ** 2 * np.geomspace(0.3, 3.0, len(x))).sum())
+
+
+def test_a_noisy_bowl_is_found_to_a_hundredth_where_poem_has_hardly_begun() -> None:
+    x0 = np.zeros(20)
+    assert gap(bowl, x0, 0.1, 20_000, range(5)) < 0.01
+    assert gap(bowl, x0, 0.1, 20_000, range(2), method="poem") > 0.05
+
+
+@pytest.mark.parametrize("far", [1e-3, 1e3])
+def test_the_scale_of_x_is_found(far: float) -> None:
+    x0 = np.zeros(20)
+    assert gap(lambda x: bowl(x / far), x0, 0.1, 10_000, range(5)) < 0.05
+
+
+def test_powers_of_two_change_no_bit() -> None:
+    def run(factor: float) -> bytes:
+        noise = np.random.default_rng(7)
+        opt = pc.Optimizer(np.zeros(6), paired=False, budget=2000, seed=3)
+        while (probe := opt.ask()) is not None:
+            opt.tell(probe, [factor * (bowl(x) + 0.1 * noise.standard_normal()) for x in probe.points])
+        return opt.result().x.tobytes()
+
+    assert run(1.0) == run(2.0**40) == run(2.0**-40)
+
+
+def skewed(x: np.ndarray) -> float:
+    """Steep on one side of the optimum, flat on the other; least at 0, where it is 0."""
+    return float((np.exp(np.minimum(x, 50.0)) - x - 1.0).mean())
+
+
+def test_the_distance_shrinks_where_the_function_is_lopsided() -> None:
+    result = apart(skewed, np.full(10, -2.0), 0.02, 30_000, 0)
+    smoothing = result.history["smoothing"]
+    assert smoothing[-1] < 0.5 * smoothing.max()
+    assert gap(skewed, np.full(10, -2.0), 0.02, 30_000, range(3)) < 0.01
+
+
+def test_the_distance_grows_where_the_function_is_symmetric() -> None:
+    smoothings = [apart(bowl, np.zeros(20), 0.1, 20_000, seed).history["smoothing"] for seed in range(3)]
+    assert np.median([h[-1] / h[0] for h in smoothings]) > 1.9
+
+
+def test_the_gradient_is_unbiased_on_a_plane() -> None:
+    """z-scores of the sum of many estimates, in every coordinate."""
+    d, slope, noise = 7, np.arange(1.0, 8.0), np.random.default_rng(1)
+    opt = pc.Optimizer(np.zeros(d), paired=False, budget=30_000, seed=5)
+    gradients, before = [], np.zeros(d)
+    while (probe := opt.ask()) is not None:
+        opt.tell(probe, [float(slope @ x) + noise.standard_normal() for x in probe.points])
+        s = opt._state
+        if s.t > len(gradients):
+            gradients.append(s.unit * (s.s - before))
+            before = s.s
+    G = np.array(gradients)
+    z = (G.mean(axis=0) - slope) / (G.std(axis=0) / np.sqrt(len(G)))
+    assert len(G) > 3000
+    assert np.abs(z).max() < 4.0
+
+
+def test_failures_and_heavy_tails_do_not_stop_it() -> None:
+    rng = np.random.default_rng(0)
+
+    def unreliable(x: np.ndarray) -> float:
+        return np.nan if rng.random() < 0.2 else bowl(x) + 0.05 * rng.standard_t(2.5)
+
+    result = pc.minimize(unreliable, np.zeros(10), budget=10_000, seed=0, evaluate=0)
+    assert result.failures > 1500
+    assert bowl(result.x) < 0.1 * bowl(np.zeros(10))
+
+
+def test_no_point_leaves_a_domain_that_is_closed() -> None:
+    domain, noise = pc.Box(np.zeros(5), np.ones(5), inside=True), np.random.default_rng(0)
+    opt = pc.Optimizer(np.full(5, 0.9), domain=domain, paired=False, budget=4000, seed=0)
+    while (probe := opt.ask()) is not None:
+        assert probe.points.min() >= 0.0
+        assert probe.points.max() <= 1.0
+        opt.tell(probe, [bowl(x) + 0.1 * noise.standard_normal() for x in probe.points])
+    assert bowl(opt.result().x) < 0.05 * bowl(np.full(5, 0.9))
+
+
+def test_the_points_of_a_pair_share_their_sample_unless_told_otherwise() -> None:
+    noise = np.random.default_rng(0)
+    for paired in (True, False):
+        opt = pc.Optimizer(np.zeros(5), paired=paired, budget=3000, seed=0)
+        numbers: list[int] = []
+        while (probe := opt.ask()) is not None:
+            if opt._state.run.method.name == "apart" and opt._state.stage == "step":
+                first = [list(probe.numbers[:2])]
+                assert (len(set(first[0])) == 1) is paired
+                numbers += sorted(set(probe.numbers))
+            opt.tell(probe, [bowl(x) + noise.standard_normal() for x in probe.points])
+        assert len(numbers) == len(set(numbers)) > 100  # no sample is used twice
+
+
+def test_a_saved_run_goes_on_bit_for_bit(tmp_path: Path) -> None:
+    def value(x: np.ndarray, number: int, place: int) -> float:
+        return bowl(x) + 0.1 * float(np.random.default_rng([number, place]).standard_normal())
+
+    def run(opt: pc.Optimizer, until: int) -> pc.Optimizer:
+        while opt.nfev < until and (probe := opt.ask()) is not None:
+            opt.tell(probe, [value(x, n, k) for k, (x, n) in enumerate(zip(probe.points, probe.numbers, strict=True))])
+        return opt
+
+    whole = run(pc.Optimizer(np.zeros(8), budget=3000, seed=2, batch=2), 3000)
+    assert whole._state.run.method.name == "apart"
+    for moment in (30, 150, 1111):
+        run(pc.Optimizer(np.zeros(8), budget=3000, seed=2, batch=2), moment).save(tmp_path / "run.poem")
+        again = run(pc.Optimizer.load(tmp_path / "run.poem"), 3000)
+        assert again.result().x.tobytes() == whole.result().x.tobytes()
+
+
+def test_one_dimension_and_few_calls() -> None:
+    assert gap(bowl, np.zeros(1), 0.01, 600, range(5)) < 0.2
+    for budget in range(20, 60):
+        assert apart(bowl, np.zeros(3), 0.1, budget, 0).nfev <= budget
+
+
+def test_a_function_without_any_noise_is_solved_as_well() -> None:
+    assert gap(bowl, np.zeros(10), 0.0, 10_000, range(1)) < 1e-4
