@@ -13,14 +13,14 @@ import numpy as np
 from scipy.optimize import linprog, minimize
 
 import poem_cma as pc
-from poem_cma.problems.product import WeightsAndThreshold
 
 ASSETS, DAYS, WORST = 20, 1000, 0.05
 random = np.random.default_rng(95)
 market = random.standard_t(4, size=(DAYS, 1)) * random.uniform(0.1, 0.9, size=ASSETS)  # shared by all assets
 LOSS = -np.geomspace(0.02, 0.06, ASSETS) * (0.1 + market + random.standard_t(5, size=(DAYS, ASSETS)))
 EQUAL = np.r_[np.full(ASSETS, 1.0 / ASSETS), 0.0]  # the same weight for all, and t = 0
-DOMAIN = WeightsAndThreshold(ASSETS + 1, -1.0, 1.0)
+START = {"weights": EQUAL[:-1], "t": 0.0}
+DOMAIN = {"weights": pc.Simplex(), "t": pc.Box(-1.0, 1.0)}
 
 
 def price(x: np.ndarray, day: int) -> float:  # F(x; xi)
@@ -33,16 +33,13 @@ def cvar(x: np.ndarray) -> float:
     return 100.0 * float(np.sort(LOSS @ (w / w.sum()))[-int(DAYS * WORST) :].mean())
 
 
-class PlainDomain:  # any object with `project` and `diameter` is a domain
-    simplex, diameter = pc.Simplex(), 2.5
-
-    def project(self, x: np.ndarray) -> np.ndarray:
-        return np.r_[self.simplex.project(x[:-1]), np.clip(x[-1], -1.0, 1.0)]
+def flat(p: dict) -> np.ndarray:
+    return np.r_[p["weights"], p["t"]]
 
 
-def ours(budget, seed, method="auto", domain=DOMAIN):
-    settings = {"domain": domain, "method": method, "budget": budget, "evaluate": 0, "seed": seed}
-    return pc.minimize(price, EQUAL, sample=lambda rng: rng.integers(DAYS), **settings).x
+def ours(budget, seed, method="auto"):
+    settings = {"domain": DOMAIN, "method": method, "budget": budget, "evaluate": 0, "seed": seed}
+    return flat(pc.minimize(lambda p, n: price(flat(p), n), START, sample=lambda rng: rng.integers(DAYS), **settings).x)
 
 
 def cma_es(budget, seed):
@@ -78,7 +75,7 @@ def some_days(budget, seed):  # a call for each asset tells what a day is like
     return program(np.random.default_rng(seed).permutation(DAYS)[: budget // ASSETS])
 
 
-METHODS = {"auto": ours, "auto, PlainDomain": partial(ours, domain=PlainDomain()), "POEM": partial(ours, method="poem")}
+METHODS = {"auto": ours, "POEM": partial(ours, method="poem")}
 METHODS |= {"CMA-ES": cma_es, "SLSQP, 50 days": slsqp, "linear program, some days": some_days}
 
 
