@@ -107,8 +107,8 @@ def loops(steps: int, trivial: bool) -> dict[str, Callable[[int], object]]:
     }
 
 
-def count_calls() -> None:
-    """Print which file's functions a step of POEM calls, and how often."""
+def count_calls(method: str, budget: int, before: int, answers: int) -> None:
+    """Print which file's functions a step calls, and how often, in so many stages after those before."""
     seen: collections.Counter[str] = collections.Counter()
 
     def note(frame: Any, event: str, _: Any) -> None:
@@ -117,17 +117,23 @@ def count_calls() -> None:
         elif event == "c_call":
             seen["compiled"] += 1
 
-    opt = pc.Optimizer(np.zeros(D), method="poem", domain=pc.Ball(1.0), budget=10**6, seed=0)
-    oracle = Oracle(lambda x, i: float(x[i]), lambda rng: int(rng.integers(D)), Streams(0))
-    steps = 730  # ten blocks of directions
-    for _ in range(73):
+    opt = pc.Optimizer(np.zeros(D), method=method, domain=pc.Ball(1.0), budget=budget, seed=0)
+    oracle = Oracle(lambda x, i: float(x[i] + x.dot(x)), lambda rng: int(rng.integers(D)), Streams(0))
+    for _ in range(before):
         opt.answer(oracle.evaluate)
+    first, calls = opt.nit, opt.nfev
     sys.setprofile(note)
-    for _ in range(steps):
+    for _ in range(answers):
         opt.answer(oracle.evaluate)
     sys.setprofile(None)
+    steps = opt.nit - first
+    python = sum(count for name, count in seen.items() if name != "compiled")
+    print(
+        f"a step of {method}: {(opt.nfev - calls) / steps:.1f} oracle calls, {python / steps:.1f} of Python's functions"
+    )
     for name, count in seen.most_common():
-        print(f"{count / steps:6.1f} {name}")
+        if count >= steps / 2:
+            print(f"{count / steps:6.1f} {name}")
 
 
 def main() -> None:
@@ -135,10 +141,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rounds", type=int, default=30)
     parser.add_argument("--steps", type=int, default=1000)
-    parser.add_argument("--calls", action="store_true", help="count the function calls of a step of POEM instead")
+    parser.add_argument("--calls", action="store_true", help="count the function calls of a step instead")
     arguments = parser.parse_args()
     if arguments.calls:
-        count_calls()
+        count_calls("poem", 10**6, 73, 730)  # ten blocks of directions
+        count_calls("auto", 2000, 150, 200)  # two stages a step, along random directions
         return
     rows = []
     print(f"{'objective':10}{'loop':18}{'us a call':>10}{'of the literal loop':>21}")

@@ -285,7 +285,7 @@ def test_history_is_thinned_geometrically_and_keeps_the_last_step(tmp_path: path
         probe = opt.ask()
         assert probe is not None
         opt.tell(probe, np.abs(probe.points[:, 0] - 0.5))
-        sizes.append(len(opt.history.rows))
+        sizes.append(len(opt.history))
     nfev = opt.result().history["nfev"]
     assert max(sizes) <= 101
     assert nfev[-1] == 6000

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 
 from poem_cma._types import Array
 
-__all__ = ["COLUMNS", "EXTRA_COLUMNS", "History"]
+__all__ = ["COLUMNS", "EXTRA_COLUMNS", "History", "stacked"]
 
 COLUMNS = ("nfev", "fun", "step_size", "smoothing", "distance", "gradient_norm", "effective_dimension")
 
@@ -29,7 +30,8 @@ class History:
     def __init__(self, most: int = 10_000) -> None:
         self.most = most
         self.stride = 1  # every stride-th step is kept
-        self.rows: list[tuple[float, ...]] = []
+        self.earlier: Array = np.zeros((0, 0))  # the first rows, where they were put together as a table
+        self.rows: list[tuple[float, ...]] = []  # those that came after
         self.seen = 0
         self.last: tuple[float, ...] | None = None  # the last step, kept or not
 
@@ -40,23 +42,22 @@ class History:
         self.last = (s.nfev, s.value, s.eta / unit, s.mu, s.r, s.g_norm * unit, s.dimension, *extras)
         if self.seen % self.stride == 0:
             self.rows.append(self.last)
-            if len(self.rows) > self.most:
-                self.rows = self.rows[::2]
+            if len(self.rows) > self.most - len(self.earlier):
+                self.earlier, self.rows = self.earlier[::2].copy(), self.rows[len(self.earlier) % 2 :: 2]
                 self.stride *= 2
         self.seen += 1
+
+    def __len__(self) -> int:
+        """How many rows are kept."""
+        return len(self.earlier) + len(self.rows)
 
     def table(self, last: tuple[float, ...] | None = None) -> Array:
         """The rows kept, and a last one if it is not among them; short ones (of another method) end with zeros."""
         rows = self.rows
-        if last is not None and (not rows or rows[-1][0] != last[0]):
+        newest = rows[-1][0] if rows else self.earlier[-1, 0] if len(self.earlier) else None
+        if last is not None and newest != last[0]:
             rows = [*rows, last]
-        width = max(map(len, rows), default=len(COLUMNS))
-        if all(len(row) == width for row in rows):
-            return np.array(rows, dtype=float).reshape(len(rows), width)
-        table = np.zeros((len(rows), width))
-        for j, row in enumerate(rows):
-            table[j, : len(row)] = row
-        return table
+        return stacked([self.earlier, *(np.array(list(group), dtype=float) for _, group in groupby(rows, key=len))])
 
     def arrays(self) -> Mapping[str, Array]:
         """The rows as arrays by name."""
@@ -65,6 +66,17 @@ class History:
         columns: dict[str, Array] = {name: table[:, j] for j, name in enumerate(names)}
         columns["nfev"] = columns["nfev"].astype(np.int64)
         return HistoryView(columns)
+
+
+def stacked(tables: list[Array]) -> Array:
+    """Tables one below the other, the narrower ones filled up with zeros."""
+    width = max((table.shape[1] for table in tables if len(table)), default=len(COLUMNS))
+    whole = np.zeros((sum(map(len, tables)), width))
+    start = 0
+    for table in tables:
+        whole[start : start + len(table), : table.shape[1]] = table
+        start += len(table)
+    return whole
 
 
 class HistoryView(Mapping[str, Array]):

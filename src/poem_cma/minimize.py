@@ -236,6 +236,8 @@ class _Loop:
 
 def _tell_together(opt: Optimizer, oracle: Oracle) -> bool:
     """Evaluate everything that can be asked now in one call of a function of rows; False at the end of the run."""
+    if opt.one_probe:
+        return opt.answer(oracle.evaluate)
     probes: list[Probe] = []
     numbers = 0
     while numbers < ROWS_AT_ONCE and (probe := opt.ask()) is not None:

@@ -124,11 +124,18 @@ class Optimizer:
         if self._again:
             return self._base_probe(self._again.pop(0))
         self._plain = False  # somebody else holds a probe
+        i = self._unasked()
+        if i is None:
+            return None
+        points, numbers = self._algorithm.points(self._active, self._state, i, self._randoms)
+        return Probe(self._to_user(matrix(points)), numbers, 2 * (self._state.asked + i))
+
+    def _unasked(self) -> int | None:
+        """The next probe of the stage that was not handed out."""
         while (i := self._next) < len(self._values):
             self._next = i + 1
             if self._values[i] is None:
-                points, numbers = self._algorithm.points(self._active, self._state, i, self._randoms)
-                return Probe(self._to_user(matrix(points)), numbers, 2 * (self._state.asked + i))
+                return i
         return None
 
     def _base_probe(self, i: int) -> Probe:
@@ -168,10 +175,20 @@ class Optimizer:
                 self._plain, self._next = False, 1
                 self._take(0, F, again=False)
             return True
-        probe = self.ask()
-        if probe is not None:
+        if self._barren >= BARREN_CALLS:
+            return False
+        if self._again:
+            probe = self._base_probe(self._again.pop(0))
             self.tell(probe, oracle(probe.points, probe.numbers))
-        return probe is not None
+            return True
+        i = self._unasked()
+        if i is None:
+            return False
+        points, numbers = self._algorithm.points(self._active, self._state, i, self._randoms)
+        if self.scale is not None:
+            points = (self._to_user(x[None])[0] for x in points)
+        self._take(i, oracle(points, numbers), again=False)
+        return True
 
     def _take(self, i: int, F: list[float], again: bool) -> None:
         """Note the values of probe i; the last one closes the stage."""
@@ -226,6 +243,11 @@ class Optimizer:
     def done(self) -> bool:
         """Whether the budget is spent, or so many calls in a row have failed that going on is pointless."""
         return not self._sizes or self._barren >= BARREN_CALLS
+
+    @property
+    def one_probe(self) -> bool:
+        """Whether all that can be asked now is a single probe."""
+        return self._plain
 
     @property
     def nfev(self) -> int:

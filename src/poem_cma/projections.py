@@ -79,9 +79,10 @@ def _weighted_direction(h: Array, rho: float, weight: Array) -> Array:
     the root from any point below and needs no bracket. (1 - ρ) min w is below: |u| >= min w / (ρ min w + q).
     """
     q = (1.0 - rho) * float(weight.min())
+    weighted, reach = weight * h, rho * weight
     for _ in range(_MAX_NEWTON):
-        pull = rho * weight + q
-        u = weight * h / pull
+        pull = reach + q
+        u = weighted / pull
         norm = length(u)
         if not norm > 1.0 + _ROUNDING:  # so written, NaN ends it too
             break

@@ -175,7 +175,7 @@ def _pairs(method: Method, d: int, budget: float) -> int:
 
 
 def working_memory(method: Method, x0: Array) -> int:
-    """Bytes that a run takes: eight vectors; `auto` keeps some fifteen and up to 32 directions."""
+    """Bytes that a run takes: eight vectors; `auto` works in about sixteen, and in up to 32 directions."""
     return (8 if method.algorithm is None else 48) * x0.nbytes
 
 

@@ -18,7 +18,7 @@ from poem_cma.convex import ConvexSet
 from poem_cma.core import Method
 from poem_cma.descent import DESCENT, Stage, State, descend, unit_of
 from poem_cma.domains import Ball, Box, Whole
-from poem_cma.history import History
+from poem_cma.history import History, stacked
 from poem_cma.optimizer import Optimizer
 from poem_cma.search import Anisotropic, Directions, Drawn, Search, drawn
 
@@ -142,15 +142,13 @@ def _stacked(values: list[Any]) -> Array:
 
 def _dissolve(opts: Sequence[Optimizer], s: State, history: History, F: Array | None = None) -> None:
     """Give every run its row; and the values of the step that could not be taken together, if there are any."""
-    tables = _split_history(history, len(opts))
+    _split_history(history, [opt.history for opt in opts])
     for i, opt in enumerate(opts):
         fields: dict[str, Any] = {
             name: getattr(opt._state, name) if name in ("run", "search") else _row(name, value, i)
             for name, value in s._asdict().items()
         }
         opt._state = State(**fields)
-        opt.history.stride, opt.history.seen = history.stride, history.seen
-        opt.history.rows, opt.history.last = tables[i]
         opt._plain = False
         opt._open_stage()
         if F is not None:
@@ -165,31 +163,32 @@ def _row(name: str, value: Any, i: int) -> Any:
 
 
 def _joined_history(each: list[History]) -> History:
-    """The rows of all histories, which have the same steps: each number a column."""
+    """A history of columns; rows of before, which every run keeps, stand in it by their number."""
     history = History(each[0].most)
     history.stride, history.seen = each[0].stride, each[0].seen
-    for rows in zip(*(h.rows for h in each), strict=True):
-        columns: Any = tuple(_stacked(list(numbers)) for numbers in zip(*rows, strict=True))
-        history.rows.append(columns)
+    history.rows = list(range(len(each[0])))  # type: ignore[arg-type]
     return history
 
 
-def _split_history(history: History, n: int) -> list[tuple[list[tuple[float, ...]], tuple[float, ...] | None]]:
-    """For each run, its rows and the last step."""
-    rows: list[Any] = [*history.rows, history.last] if history.last is not None else history.rows
-    columns = [_table(column, n) for column in zip(*rows, strict=True)]  # (rows, n) each
-    tables: list[tuple[list[tuple[float, ...]], tuple[float, ...] | None]] = []
-    for i in range(n):
-        numbers = (columns[0][:, i].astype(int), *(c[:, i] for c in columns[1:]))
-        mine = list(zip(*(column.tolist() for column in numbers), strict=True))
-        tables.append((mine[:-1], mine[-1]) if history.last is not None else (mine, mine[-1]))
-    return tables
+def _split_history(history: History, each: list[History]) -> None:
+    """Give every run its rows."""
+    if history.last is None:
+        return
+    rows: list[Any] = history.rows
+    kept = [row for row in rows if isinstance(row, int)]
+    columns = [_table(column, len(each)) for column in zip(*rows[len(kept) :], history.last, strict=True)]
+    steps = np.stack(columns, axis=-1)  # (rows, n, columns)
+    for i, own in enumerate(each):
+        mine = steps[:, i]
+        own.earlier, own.rows = stacked([own.table()[kept], mine[:-1]]), []
+        own.stride, own.seen = history.stride, history.seen
+        own.last = (int(mine[-1, 0]), *mine[-1, 1:].tolist())
 
 
 def _table(column: tuple[Any, ...], n: int) -> Array:
-    """Numbers and columns of numbers, one below the other."""
+    """Numbers and columns of n numbers, one below the other."""
     if all(isinstance(v, np.ndarray) for v in column):
-        return np.array(column)[..., 0]
+        return np.concatenate(column).reshape(-1, n)
     return np.array([v[:, 0] if isinstance(v, np.ndarray) else [v] * n for v in column])
 
 

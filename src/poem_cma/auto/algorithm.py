@@ -73,18 +73,23 @@ class Auto:
 
     def stage(self, method: Method, s: AutoState, walks: Walks) -> list[int]:
         """How many points each probe of the stage has; none when the run is over."""
-        return [len(places) for _, places in self._asked(s, walks)]
+        self._asked(s, walks)
+        return walks.sizes
 
     def _asked(self, s: AutoState, walks: Walks) -> list[tuple[int, list[int]]]:
         """Which xi is asked at which places; worked out once for each state."""
         if walks.asked_by is not s:
             walks.asked, walks.asked_by = self._places(s, walks), s
+            walks.sizes = [len(places) for _, places in walks.asked]
         return walks.asked
 
     def _places(self, s: AutoState, walks: Walks) -> list[tuple[int, list[int]]]:
         if s.stage in (START, STEP):
-            needs = [(j, _needed(walks(s, j), v, s.eps)) for j, v in enumerate(s.values)]
-            return [(j, places) for j, places in needs if places]
+            asked = []
+            for j, v in enumerate(s.values):
+                if places := walks.needed(s, j, v):
+                    asked.append((j, places))
+            return asked
         if s.stage == RAY:
             return [(j, list(range(len(_ray_points(s))))) for j in range(len(s.values))]
         if s.stage == CHECK:
@@ -153,16 +158,13 @@ class Auto:
         return x
 
 
-def _needed(estimator: Any, v: Array, eps: float) -> list[int]:
-    places: list[int] = estimator.needed(v[: estimator.size], eps)
-    return places
-
-
 def _filled(values: Array, asked: list[tuple[int, list[int]]], told: Values) -> Array:
     """What is known of the step's samples, with what was told."""
     v = values.copy()
     for (j, places), F in zip(asked, told, strict=True):
-        v[j, places] = [f if isfinite(f) else inf for f in F]  # infinite: not to be had
+        row = v[j]
+        for place, f in zip(places, F, strict=True):
+            row[place] = f if isfinite(f) else inf  # infinite: not to be had
     return v
 
 

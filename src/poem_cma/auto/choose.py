@@ -27,30 +27,37 @@ _FIRST_SHARE, _LATER_SHARE = 0.33, 0.05  # of the calls for trials, before and a
 _FIRST_AFFORDED, _AFFORDED = 0.1, 0.02  # of the budget, for a full walk
 _CHEAP = 0.6  # calls per axis at which walks win
 _MOST_SUBSPACE = 24
-_CALLS_PER_AXIS = 16.0  # a walk takes one axis for so many calls spent
+_AXES_SHARE = 16.0  # a walk takes so many axes that it costs one in so many of the calls spent
 
 
 def next_estimator(s: AutoState, left: float) -> AutoState:
     """The state with `kind`, `q` and `trial` of the next step, which has `left` calls."""
     run, n = s.run, len(s.order)
-    growing = int(min(max(s.nfev / _CALLS_PER_AXIS, 4), n))
+    cost = float(s.costs.mean()) if len(s.costs) else 1.0  # calls per axis
+    growing = int(min(max(s.nfev / (_AXES_SHARE * cost), 4), n))
     undecided = s.active_trials < _TRIALS or len(s.shares) < 2
     trial_due = s.trial_calls <= (_FIRST_SHARE if undecided else _LATER_SHARE) * s.nfev
-    if on_axes(run, n) and (n <= _FEW_AXES or s.choice == WALK):
+    axes_allowed = on_axes(run, n)
+    if axes_allowed and (n <= _FEW_AXES or s.choice == WALK):
         if replaying(s) and n + 1 <= left:
-            return s._replace(kind=REPLAY, q=n, trial=False)
-        return s._replace(kind=WALK, q=max(1, int(min(growing, left - 1))), trial=False)
-    if on_axes(run, n) and trial_due and _affordable(s, n) and n + 1 <= left:
-        return s._replace(kind=WALK, q=n, trial=True)
+            return _using(s, REPLAY, n)
+        return _using(s, WALK, max(1, int(min(growing, left - 1))))
+    if axes_allowed and trial_due and n + 1 <= left and _affordable(s, n):
+        return _using(s, WALK, n, trial=True)
     q = _BESIDE if s.use_subspace else DIRECTIONS
-    return s._replace(kind=HAAR, q=max(1, int(min(q, left - 1))), trial=False)
+    return _using(s, HAAR, max(1, int(min(q, left - 1))))
+
+
+def _using(s: AutoState, kind: str, q: int, trial: bool = False) -> AutoState:
+    same = s.kind == kind and s.q == q and s.trial == trial
+    return s if same else s._replace(kind=kind, q=q, trial=trial)
 
 
 def _affordable(s: AutoState, n: int) -> bool:
     """Whether a full walk is not too dear: a first one shows how many calls one takes."""
     if not len(s.costs):
         return n < _FIRST_AFFORDED * s.run.budget
-    return float(s.costs.mean()) * n < _AFFORDED * s.run.budget
+    return float(np.add.reduce(s.costs)) / len(s.costs) * n < _AFFORDED * s.run.budget
 
 
 def on_axes(run: Run, n: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from math import isfinite, sqrt
 from typing import Any
 
@@ -36,14 +37,18 @@ CANDIDATES = len(DECAYS) + 3  # the averages, the one before samples were asked 
 
 def picks(run: Run) -> int:
     """How many samples the last comparison takes: two calls in a hundred."""
-    n = int(min(400, 0.02 * run.budget / CANDIDATES)) if isfinite(run.budget) and has(run, "pick") else 0
-    return n if n >= 4 else 0
+    return _samples(run.budget, CANDIDATES, 4) if has(run, "pick") else 0
 
 
 def checks(run: Run) -> int:
     """How many samples the comparison with x_0 takes: two calls in a hundred; none in a short run."""
-    n = int(min(400, 0.02 * run.budget / 2)) if isfinite(run.budget) and has(run, "check") else 0
-    return n if n >= 8 else 0
+    return _samples(run.budget, 2, 8) if has(run, "check") else 0
+
+
+@cache
+def _samples(budget: float, points: int, fewest: int) -> int:
+    n = int(min(400, 0.02 * budget / points)) if isfinite(budget) else 0
+    return n if n >= fewest else 0
 
 
 def after_check(s: AutoState, values: Values) -> Any:

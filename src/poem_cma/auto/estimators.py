@@ -8,17 +8,19 @@ has kinks. Values are NaN where they are not asked, and infinite where the call 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from math import isfinite, isinf, isnan, nan, sqrt
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from poem_cma._types import Array, IntArray
-from poem_cma.arithmetic import length
+from poem_cma.arithmetic import LONG, length
+from poem_cma.auto.state import is_even
 
-__all__ = ["Haar", "Staircase", "draw_haar", "draw_staircase", "orthonormal", "step_length"]
+__all__ = ["Haar", "Staircase", "draw_haar", "draw_staircase", "needed_directions", "orthonormal", "step_length"]
 
 Tangent = Callable[[Array], Array]
 Flags = NDArray[np.bool_]
@@ -32,11 +34,6 @@ def step_length(eps: float) -> float:
     return 0.1 if eps > 1e-10 else 1e-3
 
 
-def _close(a: Array, b: Array | float, size: float, eps: float) -> Flags:
-    near: Flags = np.abs(a - b) <= _ROUNDING * eps * size
-    return near
-
-
 def _base(rng: np.random.Generator, x: Array, mu: float, metric: Array, tangent: Tangent) -> Array:
     """Uniform in the ellipsoid of radius mu around x: of d + 2 coordinates on a sphere, d are uniform in the ball."""
     w = rng.standard_normal(len(x) + 2, x.dtype)
@@ -45,8 +42,7 @@ def _base(rng: np.random.Generator, x: Array, mu: float, metric: Array, tangent:
     return base
 
 
-@dataclass(frozen=True, eq=False)
-class Staircase:
+class Staircase(NamedTuple):
     """A walk from the base along one axis after the other; F is asked on the walk, where it makes a difference.
 
     An interval of the walk whose ends have equal values is taken as flat, any other is halved until it is one axis
@@ -64,26 +60,34 @@ class Staircase:
     def size(self) -> int:
         return len(self.axes) + 1
 
-    def points(self, places: list[int]) -> Iterator[Array]:
-        for place in places:
-            point = self.base.copy()
-            point[self.axes[:place]] += self.steps[:place]
-            yield point
+    def points(self, places: list[int]) -> Iterable[Array]:
+        return self._rows(places) if len(self.base) <= LONG else _one_by_one(self._rows, places)
+
+    def _rows(self, places: list[int]) -> Array:
+        rows = np.empty((len(places), len(self.base)), self.base.dtype)
+        rows[:] = self.base
+        start = self.base[self.axes]
+        passed = np.arange(len(self.axes)) < np.array(places)[:, None]
+        rows[:, self.axes] = np.where(passed, start + self.steps, start)
+        return rows
 
     def needed(self, v: Array, eps: float) -> list[int]:
-        if np.isnan(v[0]):
+        if isnan(v[0]):
             return list(range(self.size)) if self.whole or self.size <= 4 else [0, self.size - 1]
-        lo, hi, uneven = self._intervals(v, eps)
+        known, _, uneven = self._known(v, eps)
         if self.dense and uneven.any():
-            return np.flatnonzero(np.isnan(v)).tolist()
-        split = uneven & (hi - lo > 1) & np.isnan(v[(lo + hi) // 2])
-        middles: list[int] = ((lo + hi) // 2)[split].tolist()
-        return middles
+            return np.isnan(v).nonzero()[0].tolist()
+        ends = known.tolist()
+        split = [(ends[i], ends[i + 1]) for i in uneven.nonzero()[0].tolist()]
+        middles = [(lo + hi) // 2 for lo, hi in split if hi - lo > 1]
+        return [middle for middle in middles if isnan(v[middle])]
 
-    def _intervals(self, v: Array, eps: float) -> tuple[IntArray, IntArray, Flags]:
-        known = np.flatnonzero(np.isfinite(v))
-        lo, hi = known[:-1], known[1:]
-        return lo, hi, ~_close(v[hi], v[lo], float(np.abs(v[known]).max(initial=0.0)), eps)
+    def _known(self, v: Array, eps: float) -> tuple[IntArray, Array, Flags]:
+        """The places with a value, how it changes from each to the next, and whether by more than rounding."""
+        known = np.isfinite(v).nonzero()[0]
+        F = v[known]
+        change = F[1:] - F[:-1]
+        return known, change, np.abs(change) > _ROUNDING * eps * float(np.abs(F).max(initial=0.0))
 
     def differences(self, v: Array, eps: float) -> tuple[Array, Array]:
         """F's change over each axis, and the step it belongs to; where a call failed, over the whole interval.
@@ -91,12 +95,10 @@ class Staircase:
         The signs of the steps are random, so that a change over several axes, divided by the step along one of them,
         is still an unbiased slope along that one.
         """
-        change = np.zeros(len(self.axes))
-        if np.isfinite(v[0]) and np.isfinite(v[-1]):
-            for lo, hi, uneven in zip(*self._intervals(v, eps), strict=True):
-                if uneven:
-                    change[lo:hi] = v[hi] - v[lo]
-        return change, self.steps
+        if not self.usable(v):
+            return np.zeros(len(self.axes)), self.steps
+        known, change, uneven = self._known(v, eps)
+        return np.where(uneven, change, 0.0).repeat(known[1:] - known[:-1]), self.steps
 
     def gradient(self, slopes: Array, d: int) -> Array:
         g = np.zeros(d, self.base.dtype)
@@ -104,7 +106,7 @@ class Staircase:
         return g
 
     def usable(self, v: Array) -> bool:
-        return bool(np.isfinite(v[0]) and np.isfinite(v[-1]))
+        return isfinite(v[0]) and isfinite(v[-1])
 
 
 def draw_staircase(
@@ -129,46 +131,39 @@ def draw_staircase(
     return Staircase(base, axes, steps, dense, whole)
 
 
-@dataclass(frozen=True, eq=False)
-class Haar:
+class Haar(NamedTuple):
     """Forward differences along orthonormal directions: exact on a subspace, random in its complement.
 
     Two random directions, and two of the subspace, come first: where none sees a change, the sample is taken as flat.
     """
 
     base: Array
-    complement: Array  # (m, d) random directions
-    subspace: Array  # (k, d)
+    directions: Array  # (m + k, d): m at random, then
+    k: int  # of the subspace
     stretch: Array | float  # of the metric: directions are divided by it, gradients multiplied
     h: float
     dimension: int  # of the space that is searched
 
     @property
     def size(self) -> int:
-        return 1 + len(self.complement) + len(self.subspace)
+        return 1 + len(self.directions)
 
-    def points(self, places: list[int]) -> Iterator[Array]:
-        m = len(self.complement)
-        for place in places:
-            if place == 0:
-                yield self.base.copy()
-            else:
-                v = self.complement[place - 1] if place <= m else self.subspace[place - 1 - m]
-                point = (self.h / self.stretch) * v
-                point += self.base
-                yield point
+    def points(self, places: list[int]) -> Iterable[Array]:
+        return self._rows(places) if len(self.base) <= LONG else _one_by_one(self._rows, places)
+
+    def _rows(self, places: list[int]) -> Array:
+        """The points of places that follow each other."""
+        rows = np.empty((len(places), len(self.base)), self.base.dtype)
+        first = places[0]
+        ahead = rows
+        if first == 0:
+            rows[0], ahead, first = self.base, rows[1:], 1
+        np.multiply(self.h / self.stretch, self.directions[first - 1 : places[-1]], out=ahead)
+        ahead += self.base
+        return rows
 
     def needed(self, v: Array, eps: float) -> list[int]:
-        first = min(5 if len(self.subspace) else 3, len(v))
-        F = v.tolist()
-        if isnan(F[0]):
-            return list(range(first))
-        if isnan(F[-1]) and isfinite(F[0]):
-            near = _ROUNDING * eps * abs(F[0])
-            seen = [f for f in F[1:first] if isfinite(f)]
-            if not seen or any(abs(f - F[0]) > near for f in seen):
-                return list(range(first, len(v)))
-        return []
+        return needed_directions(v, self.k, eps)
 
     def differences(self, v: Array, eps: float) -> tuple[Array, float]:
         """F's change along each direction: zero where the sample was found flat, NaN where the call failed."""
@@ -178,21 +173,35 @@ class Haar:
         return np.array(change), self.h
 
     def gradient(self, slopes: Array, d: int) -> Array:
-        m, k = len(self.complement), len(self.subspace)
-        c, V = slopes[:m], self.complement
-        if not np.isfinite(c).all():
+        k, m = self.k, len(self.directions) - self.k
+        c, V = slopes[:m], self.directions[:m]
+        if not isfinite(sum(c.tolist())):
             kept = np.isfinite(c)  # the mean over the others is as unbiased
             c, V = c[kept], V[kept]
         g: Array = ((self.dimension - k) / len(c) * c).astype(V.dtype, copy=False) @ V
         if k:
-            g += slopes[m:].astype(V.dtype, copy=False) @ self.subspace
+            g += slopes[m:].astype(V.dtype, copy=False) @ self.directions[m:]
         if not (isinstance(self.stretch, float) and self.stretch == 1.0):
             g *= self.stretch
         return g
 
     def usable(self, v: Array) -> bool:
-        m, F = len(self.complement), v.tolist()
+        m, F = len(self.directions) - self.k, v.tolist()
         return isfinite(F[0]) and not all(map(isinf, F[1 : 1 + m])) and not any(map(isinf, F[1 + m :]))
+
+
+def needed_directions(v: Array, k: int, eps: float) -> list[int]:
+    """`Haar.needed`, which can be told before the directions, k of a subspace among them, are drawn."""
+    first = min(5 if k else 3, len(v))
+    F = v.tolist()
+    if isnan(F[0]):
+        return list(range(first))
+    if isnan(F[-1]) and isfinite(F[0]):
+        near = _ROUNDING * eps * abs(F[0])
+        seen = [f for f in F[1:first] if isfinite(f)]
+        if not seen or any(abs(f - F[0]) > near for f in seen):
+            return list(range(first, len(v)))
+    return []
 
 
 def draw_haar(
@@ -207,18 +216,20 @@ def draw_haar(
     step: float = 0.1,
 ) -> Haar:
     """q orthonormal directions beside the subspace, within the domain's directions (of dimension n)."""
-    base = _base(rng, x, mu, metric, tangent)
-    Z = tangent(rng.standard_normal((min(q, n - len(subspace)), len(x)), x.dtype))
-    if len(subspace):
-        Z = Z - (Z @ subspace.T) @ subspace
-    if len(subspace):  # turned at random, so that none of its directions is blind to a kind of samples
-        subspace = np.linalg.qr(rng.standard_normal((len(subspace), len(subspace))))[0] @ subspace
-    return Haar(base, orthonormal(Z), subspace, stretch_of(metric), step * mu, n)
+    base, k = _base(rng, x, mu, metric, tangent), len(subspace)
+    Z = tangent(rng.standard_normal((min(q, n - k), len(x)), x.dtype))
+    if not k:
+        return Haar(base, orthonormal(Z), 0, stretch_of(metric), step * mu, n)
+    beside = orthonormal(Z - (Z @ subspace.T) @ subspace)
+    # Turned at random, so that none of its directions is blind to a kind of samples.
+    factors, tau, _, _ = _lapack().dgeqrf(rng.standard_normal((k, k)))
+    subspace = _lapack().dorgqr(factors, tau)[0] @ subspace
+    return Haar(base, np.concatenate((beside, subspace)), k, stretch_of(metric), step * mu, n)
 
 
 def stretch_of(metric: Array) -> Array | float:
     """The root of the metric; a number where it is even."""
-    return sqrt(metric[0]) if metric.strides == (0,) or (metric == metric[0]).all() else np.sqrt(metric)
+    return sqrt(metric[0]) if is_even(metric) else np.sqrt(metric)
 
 
 def orthonormal(Z: Array) -> Array:
@@ -234,8 +245,18 @@ def orthonormal(Z: Array) -> Array:
         return Z
     if 4 * q > d:
         return np.linalg.qr(Z.T)[0].T
-    from scipy.linalg.lapack import dpotrf, dtrtri  # numpy's ways to them take ten times as long on small matrices
-
-    L, _ = dpotrf(Z @ Z.T, lower=1)
-    basis: Array = dtrtri(L, lower=1)[0].astype(Z.dtype, copy=False) @ Z
+    L, _ = _lapack().dpotrf(Z @ Z.T, lower=1)
+    basis: Array = _lapack().dtrtri(L, lower=1)[0].astype(Z.dtype, copy=False) @ Z
     return basis
+
+
+@cache
+def _lapack() -> Any:
+    from scipy.linalg import lapack  # numpy's ways to it take ten times as long on small matrices
+
+    return lapack
+
+
+def _one_by_one(rows: Callable[[list[int]], Array], places: list[int]) -> Iterator[Array]:
+    """The points of the places, one after the other, where they are long."""
+    return (rows([place])[0] for place in places)

@@ -6,7 +6,7 @@ from math import sqrt
 
 import numpy as np
 
-from poem_cma._types import Array
+from poem_cma._types import Array, IntArray
 from poem_cma.auto.state import WALK, AutoState, has, size
 
 __all__ = ["choose_radius", "followed", "in_subspace", "in_units", "measurable", "rescaled"]
@@ -26,12 +26,19 @@ def choose_radius(means: Array, tiny: float) -> float | None:
 def rescaled(s: AutoState) -> AutoState:
     """R follows the average, and D the slopes."""
     R = followed(s.R, _distance(s), s.radial, s.radial_squares) if has(s.run, "rescaling") else s.R
-    rate = (s.active[s.order] + 0.5) / (s.tested[s.order] + 1.0)
-    order = s.order[np.argsort(-rate, kind="stable")]
     return s._replace(
-        R=R, radial=0.0, radial_squares=0.0, rescale_at=_EVERY * s.weight, order=order, metric=_metric(s),
+        R=R, radial=0.0, radial_squares=0.0, rescale_at=_EVERY * s.weight, order=_order(s), metric=_metric(s),
         grown=s.grown + 1 if R > 1.2 * s.R else 0,
     )  # fmt: skip
+
+
+def _order(s: AutoState) -> IntArray:
+    """The axes that have made a difference most often come first."""
+    if s.tested.strides == (0,):
+        return s.order  # none was tested
+    rate = (s.active[s.order] + 0.5) / (s.tested[s.order] + 1.0)
+    order: IntArray = s.order[np.argsort(-rate, kind="stable")]
+    return order
 
 
 def followed(R: float, r: float, radial: float, radial_squares: float) -> float:

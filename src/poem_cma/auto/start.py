@@ -13,7 +13,7 @@ from poem_cma.auto.compare import hand_over_noise
 from poem_cma.auto.estimators import step_length
 from poem_cma.auto.scale import choose_radius, in_units, measurable
 from poem_cma.auto.state import HAAR, RAY, START, WALK, AutoState, empty, has, size
-from poem_cma.auto.steps import next_step, noted, smoothed, weight, with_room
+from poem_cma.auto.steps import at_scale, next_step, noted, smoothed, weight, with_room
 from poem_cma.auto.walks import Walks, estimate
 from poem_cma.core import Run, Values
 
@@ -56,6 +56,7 @@ def after_start(s: AutoState, walks: Walks) -> AutoState:
         if g is not None:
             s = noted(s, walks, j, g, slopes)
             s = s._replace(s=s.s + w * g, G=s.G + (w * g) ** 2, weight=s.weight + w)
+    walks.forget()
     s = s._replace(value=smoothed(s)[0])
     if s.s @ s.s == 0.0:
         return start_again(s)
@@ -88,7 +89,7 @@ def start_again(s: AutoState) -> AutoState:
     s = s._replace(samples=s.samples + n, values=np.full((n, 1 + s.q), nan), step_calls=0, step=step_length(s.eps))
     if s.nfev > _GIVE_UP_START * s.run.budget:
         R = s.run.initial_distance
-        return next_step(s._replace(R=R, dual=_bounds_matter(s, R), settled=False))
+        return next_step(at_scale(s._replace(R=R, dual=_bounds_matter(s, R), settled=False)))
     return with_room(s._replace(stage=START))  # mu may have grown
 
 
@@ -121,7 +122,8 @@ def after_ray(s: AutoState, values: Values) -> Any:
     radius = choose_radius(means[best], tiny)
     if radius is None:
         return start_again(s)
-    return next_step(_on_the_way(s, best, radius))
+    s = _on_the_way(s, best, radius)
+    return next_step(at_scale(s._replace(rays=empty(0, len(s.x)))))
 
 
 def _on_the_way(s: AutoState, best: int, radius: float) -> AutoState:

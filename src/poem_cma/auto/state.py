@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import sqrt
+from math import nan, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ from poem_cma.core import Run
 
 __all__ = [
     "CHECK", "DECAYS", "DONE", "HAAR", "PICK", "RAY", "REPLAY", "START", "STEP", "WALK", "AutoState", "empty", "even",
-    "has", "in_unit", "size",
+    "has", "in_unit", "is_even", "size", "unknown",
 ]  # fmt: skip
 
 START, RAY, STEP, CHECK, PICK, DONE = "start", "ray", "step", "check", "pick", "done"
@@ -131,9 +131,11 @@ def _replaced(state: AutoState, /, **changes: Any) -> AutoState:
     fields = list(state)
     for name, value in changes.items():
         fields[_PLACE[name]] = value
-    return AutoState._make(fields)
+    changed: AutoState = _new(AutoState, fields)
+    return changed
 
 
+_new: Any = tuple.__new__
 _PLACE = {name: i for i, name in enumerate(AutoState._fields)}
 AutoState._replace = _replaced  # type: ignore[method-assign, assignment]
 
@@ -160,12 +162,26 @@ def in_unit(s: AutoState, unit: float) -> AutoState:
 
 def size(v: Array, metric: Array) -> float:
     """The length of a vector in the metric."""
-    return sqrt(float((metric * v * v).sum()))
+    squares = metric * v
+    squares *= v
+    return sqrt(float(squares.sum()))
 
 
 def even(value: float, like: Array) -> Array:
     """A vector of equal numbers, which takes no memory until it is changed."""
     return np.broadcast_to(like.dtype.type(value), like.shape)
+
+
+def is_even(metric: Array) -> bool:
+    """Whether all numbers of a vector are equal."""
+    return metric.strides == (0,) or bool(metric[0] == metric[-1] and (metric == metric[0]).all())
+
+
+def unknown(probes: int, size: int) -> Array:
+    """Values that are to be asked: NaN."""
+    values = np.empty((probes, size))
+    values.fill(nan)
+    return values
 
 
 def empty(*shape: int) -> Array:

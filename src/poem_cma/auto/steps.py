@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import isfinite, nan, sqrt
+from math import isfinite, sqrt
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,11 @@ from poem_cma.auto.compare import CANDIDATES, NO_PROGRESS, checks, hand_over, pi
 from poem_cma.auto.estimators import Staircase, step_length
 from poem_cma.auto.replay import remember
 from poem_cma.auto.scale import in_subspace, rescaled
-from poem_cma.auto.state import CHECK, DECAYS, HAAR, REPLAY, STEP, AutoState, has
+from poem_cma.auto.state import CHECK, DECAYS, HAAR, REPLAY, STEP, AutoState, has, is_even, unknown
 from poem_cma.auto.walks import Walks, estimate
 from poem_cma.core import smoothed_value
 
-__all__ = ["after_step", "next_step", "noted", "smoothed", "weight", "with_room"]
+__all__ = ["after_step", "at_scale", "next_step", "noted", "smoothed", "weight", "with_room"]
 
 _CHECK_AT = 0.2  # of the budget
 _REACH = 1.2  # probes stray no further from the centre than this many smoothing radii
@@ -39,6 +39,7 @@ def after_step(s: AutoState, walks: Walks) -> Any:
         s = noted(s, walks, j, g, slopes)
         if s.kind != REPLAY or s.ridges:
             total, count = g if total is None else total + g, count + 1
+    walks.forget()  # the directions, which may be most of the memory
     if s.kind == REPLAY:
         s = s._replace(replayed=s.replayed + len(s.values))
     if total is None:
@@ -46,23 +47,21 @@ def after_step(s: AutoState, walks: Walks) -> Any:
     g = total / count if count > 1 else total
     value, spread = smoothed(s)
     w = min(weight(s), _MOST_GROWTH * s.last_weight) if s.t > 0 else weight(s)
-    weighted = w * g
-    outward = float(weighted.dot(s.x - s.run.x0))
+    g_norm = length(g)
+    g *= w
+    outward = float(g.dot(s.x - s.run.x0))
     s = s._replace(
-        t=s.t + 1, s=s.s + weighted, G=plus(s.G, weighted, weighted), weight=s.weight + w,
+        t=s.t + 1, s=s.s + g, G=plus(s.G, g, g), weight=s.weight + w,
         path_weight=s.path_weight + w,
         last_weight=s.last_weight if s.trial and s.t > 0 else w,
-        radial=s.radial + outward, radial_squares=s.radial_squares + outward**2, g_norm=length(g), value=value,
+        radial=s.radial + outward, radial_squares=s.radial_squares + outward**2, g_norm=g_norm, value=value,
         value_spread=spread,
     )  # fmt: skip
-    s = _moved(s, weighted)
-    averages = s.x - s.averages
-    for row, decay in zip(averages, DECAYS, strict=True):
-        row *= 1.0 - (1.0 - w / s.path_weight) ** (decay + 1.0)
-    averages += s.averages
-    s = s._replace(averages=averages)
+    x, r, eta = _moved(s, g)
+    s = s._replace(x=x, r=r, eta=eta, averages=_averages(s, x, w))
+    del g, total  # they may be large
     if s.weight >= s.rescale_at:
-        s = rescaled(s)
+        s = at_scale(rescaled(s))
     s = next_step(s)
     if not s.settled and s.nfev > _CHECK_AT * s.run.budget:
         if np.array_equal(s.average, s.run.x0) and has(s.run, "check"):  # no need to compare
@@ -70,6 +69,15 @@ def after_step(s: AutoState, walks: Walks) -> Any:
         if checks(s.run):
             s = s._replace(stage=CHECK, settled=True)
     return s
+
+
+def _averages(s: AutoState, x: Array, w: float) -> Array:
+    """The averages, with x."""
+    averages: Array = x - s.averages
+    share = w / s.path_weight
+    averages *= np.array([[1.0 - (1.0 - share) ** (decay + 1.0)] for decay in DECAYS], x.dtype)
+    averages += s.averages
+    return averages
 
 
 def weight(s: AutoState) -> float:
@@ -85,17 +93,20 @@ def weight(s: AutoState) -> float:
 
 def noted(s: AutoState, walks: Walks, j: int, g: Array, slopes: Array) -> AutoState:
     """What an estimate says of the axes, of the estimators, and of its sample."""
+    if s.kind == HAAR:
+        return s  # random directions say nothing of these
     estimator = walks(s, j)
     seen = slopes != 0.0
-    if isinstance(estimator, Staircase) and seen.any():
+    active = bool(seen.any())
+    if active and isinstance(estimator, Staircase):
         axes = estimator.axes
-        squares, tested, active = s.squares.copy(), s.tested.copy(), s.active.copy()
+        squares, tested, active_on = s.squares.copy(), s.tested.copy(), s.active.copy()
         squares[axes] += slopes**2
         tested[axes] += 1.0
-        active[axes] += seen
-        s = s._replace(squares=squares, tested=tested, active=active)
+        active_on[axes] += seen
+        s = s._replace(squares=squares, tested=tested, active=active_on)
     s = remember(s, j, g, slopes)
-    after = learn(s, g, bool(seen.any()), s.step_calls // len(s.values))
+    after = learn(s, g, active, s.step_calls // len(s.values))
     return in_subspace(after) if after.use_subspace and not s.use_subspace else after
 
 
@@ -107,46 +118,50 @@ def smoothed(s: AutoState) -> tuple[float, float]:
 
 def next_step(s: AutoState) -> AutoState:
     """Get ready for an estimate at x."""
-    count = s.run.batch
-    if s.dual:
-        s = _moved(s, s.s)  # the scale may have changed
-    s = s._replace(step=step_length(s.eps))  # the smoothing radius depends on it
-    s = s._replace(
-        stage=STEP, samples=s.samples + len(s.values), step_calls=0, mu=_smoothing(s),
-        rescale_at=s.rescale_at or 1.15 * s.weight,
-    )  # fmt: skip
-    replays = s.kind == REPLAY
+    count, replays = s.run.batch, s.kind == REPLAY
     s = next_estimator(s, max(2.0, (s.run.budget - picks(s.run) * CANDIDATES - s.nfev) / count))
     if s.kind == REPLAY and not replays:
         s = s._replace(before=s.average)
     k = len(s.subspace) if s.use_subspace else 0
     n = s.run.domain.hull_dimension(len(s.x))
     size = 1 + (min(s.q, n - k) + k if s.kind == HAAR else s.q)
-    return with_room(s._replace(values=np.full((count, size), nan)))
+    step = step_length(s.eps)
+    return with_room(s._replace(
+        stage=STEP, samples=s.samples + len(s.values), step_calls=0, step=step, mu=_smoothing(s, step),
+        rescale_at=s.rescale_at or 1.15 * s.weight, values=unknown(count, size), centre=s.x,
+    ))  # fmt: skip
 
 
-def _smoothing(s: AutoState) -> float:
+def _smoothing(s: AutoState, step: float) -> float:
     """mu: a part of the scale that shrinks with the steps, but differences must not drown in rounding."""
     size, slope = abs(s.value), s.g_norm * (s.unit or 1.0)
-    resolved = _RESOLVED * s.eps * len(s.x) * size / (s.step * slope) if slope > 0.0 else 0.0
+    resolved = _RESOLVED * s.eps * len(s.x) * size / (step * slope) if slope > 0.0 else 0.0
     resolved = min(resolved, s.R) if isfinite(resolved) else 0.0
     return max(0.5 * s.R / sqrt(s.t + 1.0), resolved, 1e-9 * float(np.abs(s.x).max()), 1e-30)
 
 
-def _moved(s: AutoState, g: Array) -> AutoState:
+def at_scale(s: AutoState) -> AutoState:
+    """At a new scale: with dual averaging x follows from it."""
+    if not s.dual:
+        return s
+    x, r, eta = _moved(s, s.s)
+    return s._replace(x=x, r=r, eta=eta)
+
+
+def _moved(s: AutoState, g: Array) -> tuple[Array, float, float]:
     """x = argmin <g, x> + sqrt(Gamma / 2) / R |x - x_t|^2_D, a projection in the metric: the step of least regret.
 
-    With dual averaging g is the sum of all gradients, and x_0 takes the place of x_t.
+    With dual averaging g is the sum of all gradients, and x_0 takes the place of x_t. Also |x - x_0| and the step size.
     """
-    even = s.metric.strides == (0,) or (s.metric == s.metric[0]).all()
-    Gamma = float(s.G.sum(dtype=float)) / float(s.metric[0]) if even else float((s.G / s.metric).sum())
+    even = is_even(s.metric)
+    Gamma = float(np.add.reduce(s.G, dtype=float)) / float(s.metric[0]) if even else float((s.G / s.metric).sum())
     if Gamma == 0.0:
-        return s
+        return s.x, s.r, s.eta
     eta = s.R / sqrt(2.0 * Gamma)
     target = (-eta / (s.metric[0] if even else s.metric)) * (s.s if s.dual else g)
     target += s.run.x0 if s.dual else s.x
     x = s.run.domain.project(target) if even else s.run.domain.project(target, s.metric)
-    return s._replace(x=x, r=distance(x, s.run.x0), eta=eta)
+    return x, distance(x, s.run.x0), eta
 
 
 def with_room(s: AutoState) -> AutoState:

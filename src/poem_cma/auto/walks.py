@@ -8,13 +8,16 @@ from typing import Any
 import numpy as np
 
 from poem_cma._types import Array
-from poem_cma.auto.estimators import Haar, Staircase, draw_haar, draw_staircase
+from poem_cma.auto.estimators import Haar, Staircase, draw_haar, draw_staircase, needed_directions
 from poem_cma.auto.replay import remembered
-from poem_cma.auto.state import REPLAY, WALK, AutoState, has, in_unit
+from poem_cma.auto.state import HAAR, REPLAY, WALK, AutoState, has, in_unit
 from poem_cma.domains import Box
 from poem_cma.randomness import Stream, Streams
 
 __all__ = ["Walks", "estimate"]
+
+#: With more numbers in the directions of a step only one estimator is held at a time.
+_MOST_HELD = 2**20
 
 
 class Walks:
@@ -25,16 +28,30 @@ class Walks:
         self._held: dict[int, Haar | Staircase] = {}
         self._of: tuple[Any, ...] = ()
         self.asked: list[tuple[int, list[int]]] = []  # what is asked
+        self.sizes: list[int] = []  # at how many places
         self.asked_by: AutoState | None = None  # in this state
 
     def __call__(self, s: AutoState, j: int) -> Haar | Staircase:
         """The estimator of the step's j-th xi."""
         if self._of != (s.t, s.samples, s.kind):
             self._held, self._of = {}, (s.t, s.samples, s.kind)
-        number = s.samples + j
-        if number not in self._held:
-            self._held[number] = _draw(s, j, self._streams.block(Stream.DIRECTIONS, number))
-        return self._held[number]
+        held = self._held.get(j)
+        if held is None:
+            if s.values.size * len(s.x) > _MOST_HELD:
+                self.forget()  # before the next is drawn: it may be most of the memory
+            held = self._held[j] = _draw(s, j, self._streams.block(Stream.DIRECTIONS, s.samples + j))
+        return held
+
+    def needed(self, s: AutoState, j: int, v: Array) -> list[int]:
+        """Which places of the j-th xi, whose values are v, are worth a call."""
+        if s.kind == HAAR:
+            return needed_directions(v, len(s.subspace) if s.use_subspace else 0, s.eps)
+        estimator = self(s, j)
+        return estimator.needed(v[: estimator.size], s.eps)
+
+    def forget(self) -> None:
+        """Drop what is held; it is drawn again, the same, if it is asked for."""
+        self._held = {}
 
 
 def _draw(s: AutoState, j: int, rng: np.random.Generator) -> Haar | Staircase:
@@ -44,12 +61,17 @@ def _draw(s: AutoState, j: int, rng: np.random.Generator) -> Haar | Staircase:
         return draw_haar(rng, s.centre, s.mu, s.metric, domain.tangent, n, 1, known[None], s.step)
     if s.kind in (WALK, REPLAY):
         tangent = domain.tangent if isinstance(domain, Box) else _unchanged
-        rate = (s.active[s.order] + 1.0) / (s.tested[s.order] + 1.0)
-        dense = s.active_trials > 3 and float(rate.mean()) > 0.8
+        dense = s.active_trials > 3 and _activity(s) > 0.8
         whole = not has(s.run, "bisection")
         return draw_staircase(rng, s.centre, s.mu, s.metric, tangent, s.order, s.q, dense, whole, s.step)
     subspace = s.subspace if s.use_subspace else s.subspace[:0]
     return draw_haar(rng, s.centre, s.mu, s.metric, domain.tangent, n, s.q, subspace, s.step)
+
+
+def _activity(s: AutoState) -> float:
+    """How often an axis has made a difference."""
+    rate = (s.active[s.order] + 1.0) / (s.tested[s.order] + 1.0)
+    return float(rate.mean())
 
 
 def _unchanged(V: Array) -> Array:
@@ -76,4 +98,4 @@ def estimate(s: AutoState, walks: Walks, j: int) -> tuple[AutoState, Array | Non
 
 def _largest(a: Array) -> float:
     """The largest size of a number, but for NaN."""
-    return max((abs(v) for v in a.tolist() if v == v), default=0.0)
+    return float(np.fmax.reduce(np.abs(a), initial=0.0))

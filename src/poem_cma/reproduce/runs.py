@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 import poem_cma as pc
+from poem_cma._types import Array
 
 __all__ = ["call_grid", "follow", "make_method"]
 
@@ -55,8 +56,11 @@ def follow(
     opt.history.most = 64  # it is not needed here, and `result` copies it
     ahead = iter(moments)
     due = next(ahead, None)
-    while due is not None and (probe := opt.ask()) is not None:
-        opt.tell(probe, [value(x, n) for x, n in zip(probe.points, map(int, probe.samples), strict=True)])
+
+    def values(points: Iterable[Array], numbers: list[int]) -> list[float]:
+        return [value(x, n) for x, n in zip(points, numbers, strict=True)]
+
+    while due is not None and opt.answer(values):
         if opt.nfev >= due:
             if look(opt):
                 return

