@@ -27,6 +27,7 @@ _FIRST_SHARE, _LATER_SHARE = 0.33, 0.05  # of the calls for trials, before and a
 _FIRST_AFFORDED, _AFFORDED = 0.1, 0.02  # of the budget, for a full walk
 _CHEAP = 0.6  # calls per axis at which walks win
 _MOST_SUBSPACE = 24
+_ALL = 0.999  # of the energy: what steep directions hide near an optimum is little, but is what is left to gain
 _AXES_SHARE = 16.0  # a walk takes so many axes that it costs one in so many of the calls spent
 
 
@@ -105,7 +106,7 @@ def _extend(s: AutoState, g: Array) -> AutoState:
     use = False
     if len(shares) == 2 and has(s.run, "subspace"):
         e = float(shares.min())
-        use = (k + _BESIDE + 1) * (e + (d - k) / _BESIDE * (1.0 - e)) < _FEW_AXES
+        use = (k + _BESIDE + 1) * (e + (d - k) / _BESIDE * (1.0 - e)) < _FEW_AXES and e > _ALL
     subspace = s.subspace
     if unseen > 1e-6 and not use:
         subspace = np.concatenate((subspace, rest[None] / math.sqrt(unseen)))
@@ -113,10 +114,10 @@ def _extend(s: AutoState, g: Array) -> AutoState:
 
 
 def _rank(s: AutoState) -> float:
-    """tr(A)^2 / tr(A^2) of the full gradients in the metric, from pairs of different samples."""
+    """One over the mean squared cosine between full gradients of different samples, in the metric."""
     m = s.squares / np.maximum(s.tested, 1.0)
     F = s.gradients / np.sqrt(np.maximum(m, 1e-4 * m.mean()))
-    K = F @ F.T
-    n = len(K)
-    off = (K**2).sum() - (np.diag(K) ** 2).sum()
-    return float((np.trace(K) / n) ** 2 / max(off / (n * (n - 1)), 1e-300))
+    F /= np.sqrt((F * F).sum(axis=1, keepdims=True))  # lengths may differ by much, and one would stand for all
+    n = len(F)
+    off = float(((F @ F.T) ** 2).sum()) - n
+    return n * (n - 1) / max(off, 1e-300)
