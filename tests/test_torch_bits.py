@@ -120,14 +120,3 @@ def test_the_plain_pass_is_the_formula() -> None:
     passes.apply(layout, [[0.3, -0.2]], 4, 21)
     expected = b.x.numpy() + 0.5 * (0.3 * signs(b.address, 5000, 4, 21) - 0.2 * signs(b.address, 5000, 5, 21))
     np.testing.assert_allclose(b.work.numpy(), expected, rtol=0, atol=1e-15)
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="the Triton kernels run on a GPU, and there is none")
-def test_kernels_equal_plain_pytorch() -> None:
-    import pathlib
-    import sys
-
-    sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "benchmarks"))
-    import torch_step
-
-    assert torch_step.verify() > 500
