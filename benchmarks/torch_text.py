@@ -86,7 +86,7 @@ class Classifier(nn.Module):
         from safetensors.torch import load_file
         from transformers import BertConfig, BertModel
 
-        config = BertConfig(**json.loads((folder / "config.json").read_text()))
+        config = BertConfig.from_json_file(folder / "config.json")
         self.encoder = BertModel(config, add_pooling_layer=False)
         saved = {k: v.float() for k, v in load_file(folder / "model.safetensors").items()}
         missing = self.encoder.load_state_dict(saved, strict=False).missing_keys
