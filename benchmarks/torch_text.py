@@ -67,7 +67,7 @@ def read(model: pathlib.Path, sentences: pathlib.Path, device: str) -> tuple[Tex
     tokenizer = Tokenizer.from_file(str(model / "tokenizer.json"))
     tokenizer.enable_truncation(LENGTH)
     tokenizer.enable_padding(length=LENGTH)
-    pairs = [line.strip().split(" ", 1) for line in sentences.read_text("utf-8").splitlines()]
+    pairs = [line.strip().split(" ", 1) for line in sentences.read_text("cp1252").splitlines()]
     made = tokenizer.encode_batch([text for _, text in pairs])
     order = torch.randperm(len(pairs), generator=torch.Generator().manual_seed(0))
     whole = Texts(

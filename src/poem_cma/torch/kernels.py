@@ -1,8 +1,9 @@
-"""The passes over the weights as Triton kernels: one launch for all tensors of a dtype, one read and one write of each.
+"""The passes over the weights as Triton kernels: all tensors of a dtype at once, one read and one write of each.
 
 A program takes one tile of one tensor (see `philox`), eight rows at a time: all are read before the first is written.
 Tables on the device say which tensor a program works on and where it lies, so that neither the number nor the order of
-the tensors matters; `launches` makes them. Imported only where Triton runs.
+the tensors matters; `launches` makes them. Whole tiles and the ends of tensors are launched apart: masks take so many
+registers that whole tiles would wait for them. Imported only where Triton runs.
 """
 
 import triton
@@ -26,9 +27,9 @@ def _words(seed, counter, address, call, stream):  # type: ignore[no-untyped-def
 
 
 @triton.jit
-def _tile(x, y, sources, targets, sizes, tensors, tiles, LANES: tl.constexpr, ALIGNED: tl.constexpr):  # type: ignore[no-untyped-def]
+def _tile(x, y, sources, targets, sizes, tensors, tiles, skip, LANES: tl.constexpr, ALIGNED: tl.constexpr):  # type: ignore[no-untyped-def]
     """This program's tensor, the counters of its lanes, its place in x and y, and how many elements there are."""
-    p = tl.program_id(0)
+    p = tl.program_id(0) + skip
     k = tl.load(tensors + p)
     tile = tl.load(tiles + p)
     source = tl.load(sources + k)
@@ -42,8 +43,14 @@ def _tile(x, y, sources, targets, sizes, tensors, tiles, LANES: tl.constexpr, AL
 
 
 @triton.jit
+def _place(group, LANES: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Where eight rows lie in a tile."""
+    return (group * ROWS + tl.arange(0, ROWS)[:, None]) * LANES + tl.arange(0, LANES)[None, :]
+
+
+@triton.jit
 def _load(x, place, left, WHOLE: tl.constexpr):  # type: ignore[no-untyped-def]
-    """Whole tiles go without masks."""
+    """In float32; whole tiles go without masks."""
     if WHOLE:
         return tl.load(x + place).to(tl.float32)
     return tl.load(x + place, mask=place < left, other=0.0).to(tl.float32)
@@ -60,7 +67,9 @@ def _store(y, place, value, left, WHOLE: tl.constexpr):  # type: ignore[no-untyp
 
 @triton.jit
 def _signed(word, row, c):  # type: ignore[no-untyped-def]
-    return tl.where((word[None, :] >> row) & 1 == 1, c, -c)
+    """c, or where the word's bit is 0 minus c."""
+    minus = (-c).to(tl.int32, bitcast=True)
+    return (((word[None, :] << (31 - row)) & -2147483648) ^ minus).to(tl.float32, bitcast=True)
 
 
 @triton.jit
@@ -88,45 +97,19 @@ def _rounded(y, bits, DROP: tl.constexpr, LEAST: tl.constexpr):  # type: ignore[
     return tl.floor(y * inverse + u) * quantum
 
 
-@triton.jit
-def _move_rows(  # type: ignore[no-untyped-def]
-    x, y, left, group, counter, address, seed, update, w0, w1, w2, w3, v0, v1, v2, v3, c0, c1, c2, c3, c4, c5, c6, c7,
-    Q: tl.constexpr, DROP: tl.constexpr, LEAST: tl.constexpr, LANES: tl.constexpr, ROUNDING: tl.constexpr,
-    WHOLE: tl.constexpr,
-):  # fmt: skip
-    """y = x + sum_j c_j z_j in eight rows; the sum is made in the order of j."""
-    row = group * ROWS + tl.arange(0, ROWS)[:, None]
-    place = row * LANES + tl.arange(0, LANES)[None, :]
-    value = _load(x, place, left, WHOLE)
-    total = _signed(w0, row, c0)
-    if Q >= 4:
-        total = total + _signed(w1, row, c1)
-        total = total + _signed(w2, row, c2)
-        total = total + _signed(w3, row, c3)
-    if Q == 8:
-        total = total + _signed(v0, row, c4)
-        total = total + _signed(v1, row, c5)
-        total = total + _signed(v2, row, c6)
-        total = total + _signed(v3, row, c7)
-    value = value + total
-    if DROP > 0:
-        value = _rounded(value, _sixteen(seed, counter, address, update, ROUNDING + group), DROP, LEAST)
-    _store(y, place, value, left, WHOLE)
-
-
-@triton.jit(do_not_specialize=["c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7", "first", "seed", "update"])
+@triton.jit(do_not_specialize=["c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7", "first", "seed", "update", "skip"])
 def move_kernel(  # type: ignore[no-untyped-def]
     x, y, sources, targets, sizes, addresses, scales, tensors, tiles, table,
-    c0, c1, c2, c3, c4, c5, c6, c7, first, seed, update,
+    c0, c1, c2, c3, c4, c5, c6, c7, first, seed, update, skip,
     Q: tl.constexpr, ALIKE: tl.constexpr, DROP: tl.constexpr, LEAST: tl.constexpr,
-    LANES: tl.constexpr, SIGNS: tl.constexpr, ROUNDING: tl.constexpr, ALIGNED: tl.constexpr,
+    LANES: tl.constexpr, SIGNS: tl.constexpr, ROUNDING: tl.constexpr, ALIGNED: tl.constexpr, WHOLE: tl.constexpr,
 ):  # fmt: skip
     """Up to eight directions. Q = 1: any; else `first` is a multiple of four and Q is four or eight.
 
     x and y are the first tensors of the group; `sources` and `targets` say how far from them the others lie.
     Coefficients are arguments, or (not ALIKE) rows of `table`. DROP > 0: that many bits are rounded off at random.
     """
-    k, counter, x, y, left = _tile(x, y, sources, targets, sizes, tensors, tiles, LANES, ALIGNED)
+    k, counter, x, y, left = _tile(x, y, sources, targets, sizes, tensors, tiles, skip, LANES, ALIGNED)
     address = tl.load(addresses + k)
     w0, w1, w2, w3 = _words(seed, counter, address, first // 4, SIGNS)
     if Q == 1:
@@ -145,51 +128,40 @@ def move_kernel(  # type: ignore[no-untyped-def]
     scale = tl.load(scales + k)
     c0, c1, c2, c3 = c0 * scale, c1 * scale, c2 * scale, c3 * scale
     c4, c5, c6, c7 = c4 * scale, c5 * scale, c6 * scale, c7 * scale
-    if left == LANES * ROWS * TIMES:
-        for group in range(TIMES):
-            _move_rows(
-                x, y, left, group, counter, address, seed, update,
-                w0, w1, w2, w3, v0, v1, v2, v3, c0, c1, c2, c3, c4, c5, c6, c7, Q, DROP, LEAST, LANES, ROUNDING, True,
-            )  # fmt: skip
-    else:
-        for group in range(tl.cdiv(left, LANES * ROWS)):
-            _move_rows(
-                x, y, left, group, counter, address, seed, update,
-                w0, w1, w2, w3, v0, v1, v2, v3, c0, c1, c2, c3, c4, c5, c6, c7, Q, DROP, LEAST, LANES, ROUNDING, False,
-            )  # fmt: skip
+    for group in range(TIMES if WHOLE else tl.cdiv(left, LANES * ROWS)):
+        row = group * ROWS + tl.arange(0, ROWS)[:, None]
+        place = _place(group, LANES)
+        value = _load(x, place, left, WHOLE)
+        total = _signed(w0, row, c0)  # the sum is made in the order of j
+        if Q >= 4:
+            total = total + _signed(w1, row, c1)
+            total = total + _signed(w2, row, c2)
+            total = total + _signed(w3, row, c3)
+        if Q == 8:
+            total = total + _signed(v0, row, c4)
+            total = total + _signed(v1, row, c5)
+            total = total + _signed(v2, row, c6)
+            total = total + _signed(v3, row, c7)
+        value = value + total
+        if DROP > 0:
+            value = _rounded(value, _sixteen(seed, counter, address, update, ROUNDING + group), DROP, LEAST)
+        _store(y, place, value, left, WHOLE)
 
 
-@triton.jit
-def _blend_rows(  # type: ignore[no-untyped-def]
-    x, y, left, group, counter, address, seed, number, share,
-    LATE: tl.constexpr, DROP: tl.constexpr, LEAST: tl.constexpr, LANES: tl.constexpr, ROUNDING: tl.constexpr,
-    WHOLE: tl.constexpr,
-):  # fmt: skip
-    place = (group * ROWS + tl.arange(0, ROWS)[:, None]) * LANES + tl.arange(0, LANES)[None, :]
-    value = _load(x, place, left, WHOLE)
-    mean = _load(y, place, left, WHOLE)
-    mean = value + share * (mean - value) if LATE else mean + share * (value - mean)
-    if DROP > 0:
-        mean = _rounded(mean, _sixteen(seed, counter, address, number, ROUNDING + group), DROP, LEAST)
-    _store(y, place, mean, left, WHOLE)
-
-
-@triton.jit(do_not_specialize=["share", "seed", "number"])
+@triton.jit(do_not_specialize=["share", "seed", "number", "skip"])
 def blend_kernel(  # type: ignore[no-untyped-def]
-    x, y, sources, targets, sizes, addresses, tensors, tiles, share, seed, number,
+    x, y, sources, targets, sizes, addresses, tensors, tiles, share, seed, number, skip,
     LATE: tl.constexpr, DROP: tl.constexpr, LEAST: tl.constexpr, LANES: tl.constexpr, ROUNDING: tl.constexpr,
-    ALIGNED: tl.constexpr,
+    ALIGNED: tl.constexpr, WHOLE: tl.constexpr,
 ):  # fmt: skip
     """y += share (x - y), or (LATE) y = x + share (y - x): the mean of two numbers from the nearer one."""
-    k, counter, x, y, left = _tile(x, y, sources, targets, sizes, tensors, tiles, LANES, ALIGNED)
+    k, counter, x, y, left = _tile(x, y, sources, targets, sizes, tensors, tiles, skip, LANES, ALIGNED)
     address = tl.load(addresses + k)
-    if left == LANES * ROWS * TIMES:
-        for group in range(TIMES):
-            _blend_rows(
-                x, y, left, group, counter, address, seed, number, share, LATE, DROP, LEAST, LANES, ROUNDING, True
-            )
-    else:
-        for group in range(tl.cdiv(left, LANES * ROWS)):
-            _blend_rows(
-                x, y, left, group, counter, address, seed, number, share, LATE, DROP, LEAST, LANES, ROUNDING, False
-            )
+    for group in range(TIMES if WHOLE else tl.cdiv(left, LANES * ROWS)):
+        place = _place(group, LANES)
+        value = _load(x, place, left, WHOLE)
+        mean = _load(y, place, left, WHOLE)
+        mean = value + share * (mean - value) if LATE else mean + share * (value - mean)
+        if DROP > 0:
+            mean = _rounded(mean, _sixteen(seed, counter, address, number, ROUNDING + group), DROP, LEAST)
+        _store(y, place, mean, left, WHOLE)

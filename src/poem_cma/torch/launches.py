@@ -46,12 +46,13 @@ def move(blocks: Sequence[Block], rows: Sequence[Sequence[float]], first: int, s
     scalars = [*rows[0], *padding, *(0.0,) * (8 - padded)] if alike else [0.0] * 8
     y, targets = (tables.work, tables.targets) if update is None else (tables.x, tables.sources)
     with _on(tables.device):
-        move_kernel[(tables.programs,)](
-            tables.x, y, tables.sources, targets, tables.sizes, tables.addresses, tables.scales,
-            tables.tensors, tables.tiles, table, *scalars, first, seed, update or 0,
-            Q=padded, ALIKE=alike, DROP=0 if update is None else _DROP[dtype], LEAST=_LEAST[dtype],
-            LANES=LANES, SIGNS=SIGNS, ROUNDING=ROUNDING, ALIGNED=tables.aligned, num_warps=_WARPS,
-        )  # fmt: skip
+        for programs, skip, whole in tables.parts:
+            move_kernel[(programs,)](
+                tables.x, y, tables.sources, targets, tables.sizes, tables.addresses, tables.scales,
+                tables.tensors, tables.tiles, table, *scalars, first, seed, update or 0, skip,
+                Q=padded, ALIKE=alike, DROP=0 if update is None else _DROP[dtype], LEAST=_LEAST[dtype], LANES=LANES,
+                SIGNS=SIGNS, ROUNDING=ROUNDING, ALIGNED=tables.aligned, WHOLE=whole, num_warps=_WARPS,
+            )  # fmt: skip
 
 
 def blend(
@@ -61,14 +62,16 @@ def blend(
     from poem_cma.torch.kernels import blend_kernel
 
     tables, kept = _tables(blocks), averages[0].dtype
+    targets = tables.sent(_apart(averages), torch.int64)
     with _on(tables.device):
-        blend_kernel[(tables.programs,)](
-            tables.x, averages[0], tables.sources, tables.sent(_apart(averages), torch.int64), tables.sizes,
-            tables.addresses, tables.tensors, tables.tiles, share, seed, number,
-            LATE=late, DROP=_DROP[kept], LEAST=_LEAST[kept], LANES=LANES, ROUNDING=ROUNDING,
-            ALIGNED=tables.aligned and _aligned(averages), num_warps=_WARPS,
-            enable_fp_fusion=False,  # a product and a sum, each rounded, as in plain PyTorch
-        )  # fmt: skip
+        for programs, skip, whole in tables.parts:
+            blend_kernel[(programs,)](
+                tables.x, averages[0], tables.sources, targets, tables.sizes,
+                tables.addresses, tables.tensors, tables.tiles, share, seed, number, skip,
+                LATE=late, DROP=_DROP[kept], LEAST=_LEAST[kept], LANES=LANES, ROUNDING=ROUNDING,
+                ALIGNED=tables.aligned and _aligned(averages), WHOLE=whole, num_warps=_WARPS,
+                enable_fp_fusion=False,  # a product and a sum, each rounded, as in plain PyTorch
+            )  # fmt: skip
 
 
 class _Tables:
@@ -76,18 +79,17 @@ class _Tables:
 
     def __init__(self, blocks: Sequence[Block]) -> None:
         self.device = blocks[0].x.device
-        tiles = [-(-b.x.numel() // TILE) for b in blocks]
-        self.programs = sum(tiles)
+        pairs = [(k, tile) for k, b in enumerate(blocks) for tile in range(b.x.numel() // TILE)]
+        ends = [(k, b.x.numel() // TILE) for k, b in enumerate(blocks) if b.x.numel() % TILE]
+        # how many programs, how many others come before them, and whether their tiles are whole
+        self.parts = [part for part in ((len(pairs), 0, True), (len(ends), len(pairs), False)) if part[0]]
+        self.tensors, self.tiles = self.sent(list(zip(*(pairs + ends), strict=True)), torch.int32)
         self.x, self.work = blocks[0].x, blocks[0].work
         self.sources = self.sent(_apart([b.x for b in blocks]), torch.int64)
         self.targets = self.sent(_apart([b.work for b in blocks]), torch.int64)
         self.sizes = self.sent([b.x.numel() for b in blocks], torch.int64)
         self.addresses = self.sent([b.address - (b.address >> 31 << 32) for b in blocks], torch.int32)  # same 32 bits
         self.scales = self.sent([b.scale for b in blocks], torch.float32)
-        count = torch.tensor(tiles)
-        self.tensors = torch.repeat_interleave(torch.arange(len(blocks)), count).to(torch.int32).to(self.device)
-        starts = torch.repeat_interleave(torch.cumsum(count, 0) - count, count)
-        self.tiles = (torch.arange(self.programs) - starts).to(torch.int32).to(self.device)
         self.aligned = _aligned([b.x for b in blocks]) and _aligned([b.work for b in blocks])
 
     def sent(self, values: Sequence[object], dtype: torch.dtype) -> Tensor:

@@ -105,7 +105,10 @@ class Poem(Optimizer):
         epsilon = max(torch.finfo(b.x.dtype).eps for b in layout.blocks)
         self.ranks = Ranks(group, device)
         self.seed = self.ranks.agree(make_seed(seed) & (1 << 63) - 1, squares)
-        self.engine = Engine(layout.dimension, sqrt(sum(squares)), directions, scale == "values", epsilon)
+        size = sqrt(sum(squares))
+        if scale == "values":
+            size = float(f"{size:.6g}")  # sums differ in their last digits from device to device; a log fits all
+        self.engine = Engine(layout.dimension, size, directions, scale == "values", epsilon)
         allocation = Allocation.even([b.x.numel() for b in layout.blocks], self.seed) if shaped else None
         self.now: State = self.engine.begin(allocation)
         self.log = Log(self.seed, layout.dimension)
