@@ -105,9 +105,9 @@ def main() -> None:
     with multiprocessing.get_context("spawn").Pool(options.workers) as pool:
         for result in pool.imap_unordered(run, jobs):
             results.append(result)
+            (options.out / "torch_precision.json").write_text(json.dumps(results))
             if len(results) % 10 == 0:
                 print(f"{len(results)} of {len(jobs)} runs", flush=True)
-    (options.out / "torch_precision.json").write_text(json.dumps(results))
     print(tables(results))
 
 

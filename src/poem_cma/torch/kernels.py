@@ -9,20 +9,36 @@ registers that whole tiles would wait for them. Imported only where Triton runs.
 import triton
 import triton.language as tl
 
+from poem_cma.torch import philox
+
 __all__ = ["blend_kernel", "move_kernel"]
 
 ROWS = tl.constexpr(8)  # at a time
 TIMES = tl.constexpr(4)  # for a whole tile
+# As signed numbers: products of 32 bits are the same.
+MULTIPLIER = tl.constexpr(philox.MULTIPLIER - 2**32)
+SCRAMBLE = tl.constexpr(philox.SCRAMBLE - 2**32)
 
 
 @triton.jit
 def _words(seed, counter, address, call, stream):  # type: ignore[no-untyped-def]
-    """Four words for each lane, as signed integers: one type for all variables that hold words."""
-    zero = tl.zeros_like(counter)
-    a, b, c, d = tl.philox(seed, counter, zero + address, zero + call, zero + stream)
+    """Four words for each lane: Philox4x32-10 as in `philox`, with products of 64 bits, one instruction each."""
+    k0, k1 = seed.to(tl.uint32), (seed >> 32).to(tl.uint32)
+    c0 = counter.to(tl.uint32)
+    zero = tl.zeros_like(c0)
+    c1, c2, c3 = zero + address.to(tl.uint32), zero + call.to(tl.uint32), zero + stream
+    for _ in tl.static_range(10):
+        a = c0.to(tl.uint64) * 0xD2511F53
+        b = c2.to(tl.uint64) * 0xCD9E8D57
+        c0 = (b >> 32).to(tl.uint32) ^ c1 ^ k0
+        c2 = (a >> 32).to(tl.uint32) ^ c3 ^ k1
+        c1 = b.to(tl.uint32)
+        c3 = a.to(tl.uint32)
+        k0 = k0 + 0x9E3779B9
+        k1 = k1 + 0xBB67AE85
     return (
-        a.to(tl.int32, bitcast=True), b.to(tl.int32, bitcast=True),
-        c.to(tl.int32, bitcast=True), d.to(tl.int32, bitcast=True),
+        c0.to(tl.int32, bitcast=True), c1.to(tl.int32, bitcast=True),
+        c2.to(tl.int32, bitcast=True), c3.to(tl.int32, bitcast=True),
     )  # fmt: skip
 
 
@@ -43,9 +59,9 @@ def _tile(x, y, sources, targets, sizes, tensors, tiles, skip, LANES: tl.constex
 
 
 @triton.jit
-def _place(group, LANES: tl.constexpr):  # type: ignore[no-untyped-def]
-    """Where eight rows lie in a tile."""
-    return (group * ROWS + tl.arange(0, ROWS)[:, None]) * LANES + tl.arange(0, LANES)[None, :]
+def _place(row, LANES: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Where rows lie in a tile."""
+    return row * LANES + tl.arange(0, LANES)[None, :]
 
 
 @triton.jit
@@ -73,13 +89,11 @@ def _signed(word, row, c):  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def _sixteen(seed, counter, address, call, stream):  # type: ignore[no-untyped-def]
-    """Sixteen random bits for each element of eight rows: two rows share a word."""
-    r0, r1, r2, r3 = _words(seed, counter, address, call, stream)
-    i = tl.arange(0, ROWS)[:, None]
-    low = tl.where(i < 2, r0[None, :], r1[None, :])
-    high = tl.where(i < 6, r2[None, :], r3[None, :])
-    return (tl.where(i < 4, low, high) >> (i % 2) * 16) & 0xFFFF
+def _sixteen(r0, r1, r2, r3, row):  # type: ignore[no-untyped-def]
+    """Sixteen random bits for each element of eight rows; see `philox.rounding`."""
+    i = tl.arange(0, ROWS)[:, None] % 4
+    word = tl.where(i < 2, tl.where(i < 1, r0[None, :], r1[None, :]), tl.where(i < 3, r2[None, :], r3[None, :]))
+    return ((word * ((((row // 4 + 1) * MULTIPLIER) ^ SCRAMBLE) | 1)) >> 16) & 0xFFFF
 
 
 @triton.jit
@@ -87,8 +101,7 @@ def _rounded(y, bits, DROP: tl.constexpr, LEAST: tl.constexpr):  # type: ignore[
     """y rounded to a neighbour by sixteen random bits; see `passes.stochastic`."""
     number = y.to(tl.int32, bitcast=True)
     if DROP == 16:
-        up = number + (bits ^ ((number >> 31) & 0xFFFF))
-        return tl.where(y != y, y, (up & -65536).to(tl.float32, bitcast=True))
+        return tl.where(y != y, y, ((number + bits) & -65536).to(tl.float32, bitcast=True))
     exponent = tl.maximum((number >> 23) & 0xFF, LEAST) - (23 - DROP)
     exponent = tl.minimum(tl.maximum(exponent, 1), 253)
     quantum = (exponent << 23).to(tl.float32, bitcast=True)
@@ -128,9 +141,12 @@ def move_kernel(  # type: ignore[no-untyped-def]
     scale = tl.load(scales + k)
     c0, c1, c2, c3 = c0 * scale, c1 * scale, c2 * scale, c3 * scale
     c4, c5, c6, c7 = c4 * scale, c5 * scale, c6 * scale, c7 * scale
+    r0, r1, r2, r3 = w0, w1, w2, w3
+    if DROP > 0:
+        r0, r1, r2, r3 = _words(seed, counter, address, update, ROUNDING)
     for group in range(TIMES if WHOLE else tl.cdiv(left, LANES * ROWS)):
         row = group * ROWS + tl.arange(0, ROWS)[:, None]
-        place = _place(group, LANES)
+        place = _place(row, LANES)
         value = _load(x, place, left, WHOLE)
         total = _signed(w0, row, c0)  # the sum is made in the order of j
         if Q >= 4:
@@ -144,7 +160,7 @@ def move_kernel(  # type: ignore[no-untyped-def]
             total = total + _signed(v3, row, c7)
         value = value + total
         if DROP > 0:
-            value = _rounded(value, _sixteen(seed, counter, address, update, ROUNDING + group), DROP, LEAST)
+            value = _rounded(value, _sixteen(r0, r1, r2, r3, row), DROP, LEAST)
         _store(y, place, value, left, WHOLE)
 
 
@@ -157,11 +173,15 @@ def blend_kernel(  # type: ignore[no-untyped-def]
     """y += share (x - y), or (LATE) y = x + share (y - x): the mean of two numbers from the nearer one."""
     k, counter, x, y, left = _tile(x, y, sources, targets, sizes, tensors, tiles, skip, LANES, ALIGNED)
     address = tl.load(addresses + k)
+    r0, r1, r2, r3 = counter, counter, counter, counter
+    if DROP > 0:
+        r0, r1, r2, r3 = _words(seed, counter, address, number, ROUNDING)
     for group in range(TIMES if WHOLE else tl.cdiv(left, LANES * ROWS)):
-        place = _place(group, LANES)
+        row = group * ROWS + tl.arange(0, ROWS)[:, None]
+        place = _place(row, LANES)
         value = _load(x, place, left, WHOLE)
         mean = _load(y, place, left, WHOLE)
         mean = value + share * (mean - value) if LATE else mean + share * (value - mean)
         if DROP > 0:
-            mean = _rounded(mean, _sixteen(seed, counter, address, number, ROUNDING + group), DROP, LEAST)
+            mean = _rounded(mean, _sixteen(r0, r1, r2, r3, row), DROP, LEAST)
         _store(y, place, mean, left, WHOLE)

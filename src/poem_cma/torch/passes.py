@@ -93,8 +93,8 @@ def stochastic(y: Tensor, bits: Tensor, dtype: torch.dtype) -> Tensor:
     """Round float32 to one of the two neighbours in `dtype` by sixteen random bits, so that the mean is y."""
     number = y.view(torch.int32)
     if dtype is torch.bfloat16:  # the upper half of float32: a carry from the lower half rounds away from zero
-        away = bits.to(torch.int32) ^ (number >> 31 & 0xFFFF)  # below zero that is down, so the bits change sides
-        return torch.where(y.isnan(), y, (number + away & -0x10000).view(torch.float32)).to(dtype)
+        rounded = (number + bits.to(torch.int32) & -0x10000).view(torch.float32)
+        return torch.where(y.isnan(), y, rounded).to(dtype)
     mantissa, least = 10, 113  # of float16; the least exponent of a normal number, as float32 writes it
     drop = 23 - mantissa  # bits that there is no room for
     exponent = torch.clamp(torch.clamp(number >> 23 & 0xFF, min=least) - mantissa, 1, 253)
