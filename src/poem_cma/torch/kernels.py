@@ -23,7 +23,8 @@ SCRAMBLE = tl.constexpr(philox.SCRAMBLE - 2**32)
 @triton.jit
 def _words(seed, counter, address, call, stream):  # type: ignore[no-untyped-def]
     """Four words for each lane: Philox4x32-10 as in `philox`, with products of 64 bits, one instruction each."""
-    k0, k1 = seed.to(tl.uint32), (seed >> 32).to(tl.uint32)
+    key = seed.to(tl.int64)  # a small seed comes as 32 bits
+    k0, k1 = key.to(tl.uint32), (key >> 32).to(tl.uint32)
     c0 = counter.to(tl.uint32)
     zero = tl.zeros_like(c0)
     c1, c2, c3 = zero + address.to(tl.uint32), zero + call.to(tl.uint32), zero + stream
