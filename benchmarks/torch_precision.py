@@ -11,6 +11,7 @@ the average is kept, beside the loss of the last weights (no average).
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import multiprocessing
 import pathlib
@@ -42,10 +43,10 @@ class Widened(nn.Module):
         return out
 
 
-def run(job: tuple[str, str, str | None, int]) -> dict[str, Any]:
+def run(job: tuple[str, str, str | None, int, int]) -> dict[str, Any]:
     """One run: losses at the marks, of the weights and of their average."""
     torch.set_num_threads(1)
-    name, precision, average, seed = job
+    name, precision, average, seed, longest = job
     dtype = getattr(torch, precision.split()[0])
     task = torch_tasks.make(name, seed, dtype)
     if precision.endswith("computed in float32"):
@@ -53,7 +54,7 @@ def run(job: tuple[str, str, str | None, int]) -> dict[str, Any]:
     draw = task.batches(100 + seed)
     opt = Poem(task.model.named_parameters(), seed=seed, average=average)
     losses, averages = [], []
-    for mark in MARKS:
+    for mark in (m for m in MARKS if m <= longest):
         while opt.now.forwards < mark:
             opt.step(draw())
         losses.append(task.loss())
@@ -66,38 +67,45 @@ def run(job: tuple[str, str, str | None, int]) -> dict[str, Any]:
 
 
 def medians(results: list[dict[str, Any]], column: str, **match: Any) -> list[float]:
+    """At each mark that all runs reached; empty where there is no run."""
     rows = [r[column] for r in results if all(r[k] == v for k, v in match.items())]
-    return [statistics.median(values) for values in zip(*rows, strict=True)]
+    return [statistics.median(values) for values in zip(*rows, strict=False)]
 
 
 def tables(results: list[dict[str, Any]]) -> str:
     lines = [f"| task | weights | {' | '.join(map(str, MARKS))} |", "|---" * (2 + len(MARKS)) + "|"]
-    for task in TASKS:
-        for precision in PRECISIONS:
-            curve = medians(results, "losses", task=task, precision=precision, average=None)
-            lines.append(f"| {task} | {precision} | {' | '.join(f'{v:.3f}' for v in curve)} |")
-    marks = [2, 4, 6]
-    lines += ["", f"| task | weights | average | {' | '.join(str(MARKS[k]) for k in marks)} |", "|---" * 6 + "|"]
-    for task in TASKS:
-        for precision in PRECISIONS[:2]:
-            for average in AVERAGES:
-                curve = medians(results, "of", task=task, precision=precision, average=average)
-                kept = average or "none: the last weights"
-                lines.append(f"| {task} | {precision} | {kept} | {' | '.join(f'{curve[k]:.3f}' for k in marks)} |")
+    for task, precision in itertools.product(TASKS, PRECISIONS):
+        if curve := medians(results, "losses", task=task, precision=precision, average=None):
+            lines.append(f"| {task} | {precision} | {cells(curve)} |")
+    lines += ["", f"| task | weights | average | {' | '.join(map(str, MARKS))} |", "|---" * (3 + len(MARKS)) + "|"]
+    for task, precision, average in itertools.product(TASKS, PRECISIONS[:2], AVERAGES):
+        if curve := medians(results, "of", task=task, precision=precision, average=average):
+            lines.append(f"| {task} | {precision} | {average or 'none: the last weights'} | {cells(curve)} |")
     return "\n".join(lines)
+
+
+def cells(curve: list[float]) -> str:
+    return " | ".join(f"{curve[k]:.3f}" if k < len(curve) else "" for k in range(len(MARKS)))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tasks", default=",".join(TASKS))
+    parser.add_argument("--part", choices=("all", "curves"), default="all", help="curves: without the averages")
+    parser.add_argument("--longest", type=int, default=MARKS[-1], help="forward passes")
+    parser.add_argument("--table", type=pathlib.Path, nargs="+", help="print the tables of stored results")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("results/torch"))
     options = parser.parse_args()
+    if options.table:
+        print(tables([r for path in options.table for r in json.loads(path.read_text())]))
+        return
     jobs = [
-        (task, precision, average, seed)
-        for task in sorted(TASKS, key="transformer".__ne__)  # the slowest first
+        (task, precision, average, seed, options.longest)
+        for task in sorted(options.tasks.split(","), key="transformer".__ne__)  # the slowest first
         for k, precision in enumerate(PRECISIONS)
-        for average in (AVERAGES if k < 2 else AVERAGES[:1])
+        for average in (AVERAGES if k < 2 and options.part == "all" else AVERAGES[:1])
         for seed in range(options.seeds)
     ]
     options.out.mkdir(parents=True, exist_ok=True)

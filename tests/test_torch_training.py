@@ -90,7 +90,7 @@ def test_one_long_gradient_does_not_throw_the_weights_far() -> None:
     assert lengths[39] < 4.0 * max(lengths[29:39])
 
 
-def test_no_step_is_longer_than_half_of_the_weights_and_the_way() -> None:
+def test_no_step_is_longer_than_a_third_of_the_weights_and_the_way() -> None:
     p = nn.Parameter(torch.ones(10_000))
     opt = Poem([p], seed=0, average=None)
     opt.step(lambda: p.sum())  # the first step goes as far as the loss was seen to fall
@@ -99,9 +99,9 @@ def test_no_step_is_longer_than_half_of_the_weights_and_the_way() -> None:
         before = p.detach().clone()
         opt.step(lambda: p.sum())  # falls for ever: the scale wants to grow
         length = float((p.detach() - before).norm())
-        assert length <= 0.52 * way**0.5  # directions are all but orthogonal
+        assert length <= 0.32 * way**0.5  # directions are all but orthogonal
         way += length**2
-    assert way > 1e3 * 1e4  # it does grow
+    assert way > 30 * 1e4  # it does grow
 
 
 def test_presence_is_fair_and_addressed() -> None:

@@ -24,7 +24,7 @@ _NEW = 0.2, 0.1  # the share of the latest look in the estimate of the right sca
 _EARLY = 100  # looks
 _CLIP = 2.0  # typical lengths: a gradient longer than this is shortened to it
 _TYPICAL = 0.1  # the share of the latest gradient in the typical length
-_LEAP = 0.5  # a step is at most this part of the length of the weights and of the way so far
+_LEAP = 0.3  # a step is at most this part of the length of the weights and of the way so far
 _GAIN = 1.5  # how much of that estimate is taken over, in logarithms, in units of the share
 _MOST, _LEAST = 3.0, 0.1  # what it may ask for
 _MOST_TAKEN = 10.0  # of the fall
@@ -72,8 +72,7 @@ class State(NamedTuple):
     typical: float = 0.0  # the usual length of a gradient
     way: float = 0.0  # the sum of all squared steps: |x - x_0|², of steps that are all but orthogonal
     moves: tuple[Move, ...] = ()  # the last few, the latest last
-    taken: float = 0.0  # how much of the falls the looks found taken away, over the step sizes,
-    foreseen: float = 0.0  # and the falls: their ratio is one over the step size that looks right
+    stiffness: float = nan  # one over the step size that looks right
     looks: int = 0  # at the scale
     fall: float = 0.0  # the usual fall of a step
     value: float = nan  # the smoothed loss
@@ -240,18 +239,17 @@ class Engine:
         """Move R towards the scale at which the mean slope between the two points would vanish.
 
         The slope at the start of the step was -fall; curvature, and what the batch before had by itself, took away
-        slope + fall, in proportion to the step size. Steps count by their falls: the large ones matter.
+        slope + fall, in proportion to the step size.
         """
         fall = s.moves[-1].fall
         took = min(_MOST_TAKEN, max(-2.0, 1.0 + slope / fall)) if isfinite(slope) else _MOST_TAKEN
         took *= (1.0 - 0.5 * _BACK) / (1.0 + 0.5 * place)
         share = max(_NEW[1], _NEW[0] / max(1.0, 2.0 * s.looks / _EARLY))
-        new = max(share, 1.0 / (s.looks + 1))
-        taken = s.taken + new * (fall * took / s.eta - s.taken)
-        foreseen = s.foreseen + new * (fall - s.foreseen)
-        wish = foreseen / (taken * s.eta) if taken > 0.0 else _MOST
+        before = s.stiffness if isfinite(s.stiffness) else took / s.eta
+        stiffness = before + share * (took / s.eta - before)
+        wish = 1.0 / (stiffness * s.eta) if stiffness > 0.0 else _MOST
         r_bar = s.r_bar * min(_MOST, max(_LEAST, wish)) ** (_GAIN * share)
-        return s._replace(r_bar=r_bar, taken=taken, foreseen=foreseen, looks=s.looks + 1)
+        return s._replace(r_bar=r_bar, stiffness=stiffness, looks=s.looks + 1)
 
     def _suspicious(self, s: State, loss: float, rest: list[float], place: float) -> bool:
         if not isfinite(loss) or (s.t > 5 and loss > s.value + _FAR_OFF * s.spread):
@@ -260,7 +258,7 @@ class Engine:
 
     def _undo(self, s: State) -> State:
         """Take the last step back: it led up, on a batch that it has not seen, by more than it was to lead down."""
-        return s._replace(r_bar=0.5 * s.r_bar, moves=s.moves[:-1], undone=s.undone + 1)
+        return s._replace(r_bar=0.5 * s.r_bar, moves=s.moves[:-1], stiffness=nan, undone=s.undone + 1)
 
     # The curvature that forward differences carry
 
