@@ -32,9 +32,9 @@ class Poem(Optimizer):
     """Train with forward passes: no backward pass, no learning rate, no perturbation size.
 
     One step, on one batch: the losses at x and at x + mu v_j along q random directions of signs give slopes, and
-    g = d/q sum_j slope_j v_j. One more loss, a little beyond the last step, says on a batch that step has not seen
-    whether it was too short or too long, and the scale R follows. Then x moves by -R / sqrt(G) g, where G is the sum of
-    all squared gradients. A step that turns out to have led up is taken back.
+    g = d/q sum_j slope_j v_j. One more loss, half of the last step back, says on a batch that step has not seen whether
+    it was too short or too long, and the scale R follows. Then x moves by -R / sqrt(G) g, where G is the sum of all
+    squared gradients; a g far longer than usual is shortened first. A step that turns out to have led up is taken back.
 
     The weights are never perturbed: probes are made in a second buffer, which the module's parameters point to while
     the closure runs. Directions are never stored: they are made again from their numbers.
