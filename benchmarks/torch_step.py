@@ -1,16 +1,19 @@
 """What a step of `poem_cma.torch.Poem` costs in time and memory, against its floor, on one GPU.
 
-    python benchmarks/torch_step.py --out results/torch          # verify the kernels, then measure 124M, 1.3B and 6.7B
-    python benchmarks/torch_step.py --sizes 124M --quick
+    python benchmarks/torch_step.py --out results/torch          # 124M, 1.3B and 6.7B parameters
+    python benchmarks/torch_step.py --sizes 124M --configurations 1
 
 The floor of a step is its forward passes plus its passes over the weights (one read, one write each) at the bandwidth
-of a copy measured in the same run. The baseline is the usual implementation: four passes of per-tensor normal noise.
+of a copy measured in the same run. Plain steps are those with just these forward passes (a step may look at the scale,
+or take the one before back); the mean holds all. The baseline is the usual implementation: four passes of per-tensor
+normal noise.
 """
 
 from __future__ import annotations
 
 import argparse
 import datetime
+import itertools
 import json
 import pathlib
 import statistics
@@ -20,9 +23,9 @@ from collections.abc import Callable
 import torch
 from torch import nn
 
-from poem_cma.torch import Poem, passes, philox
-from poem_cma.torch.layout import Layout
+from poem_cma.torch import Poem, passes
 
+LARGEST_ON_CPU = 2 * 10**9  # parameters: beyond this, an average on the CPU takes minutes to measure
 SIZES = {  # layers, width, heads, (batch, tokens)
     "124M": (12, 768, 12, (8, 256)),
     "1.3B": (24, 2048, 16, (4, 256)),
@@ -35,9 +38,10 @@ CONFIGURATIONS = (
     ("4 directions, no average", {"average": None}, 6, 7),
     ("4 directions, average in bf16 (default)", {}, 6, 7 + 1.5 / 8),
     ("4 directions, average in float32", {"average": "float32"}, 6, 7 + 2.5 / 8),
-    ("4 directions, average in float32 on the CPU", {"average": "float32@cpu"}, 6, 7),
     ("4 directions, shaped", {"average": None, "shaped": True}, 6, 7),
     ("8 directions, no average", {"directions": 8, "average": None}, 10, 11),
+    ("4 directions, average in bf16 on the CPU", {"average": "bfloat16@cpu"}, 6, 7),
+    ("4 directions, average in float32 on the CPU", {"average": "float32@cpu"}, 6, 7),
 )
 
 
@@ -132,30 +136,33 @@ class Usual:
         self.perturb(seed, -self.rate * float(plus - minus) / (2 * self.epsilon))
 
 
-def verify() -> int:
-    """The kernels give the same bits as plain PyTorch on the CPU; the number of comparisons."""
-    done = 0
-    for dtype in (torch.float32, torch.bfloat16, torch.float16):
-        sizes = [1, 1000, 4097, philox.TILE + 5]
-        values = [torch.randn(n) * 10.0 ** float(torch.empty(1).uniform_(-6, 1)) for n in sizes]
-        for q, first in ((0, 0), (1, 0), (1, 5), (1, 2**20 + 2), (4, 8), (3, 4), (8, 16)):
-            rows = [[float(c) for c in torch.randn(q) * 0.01] for _ in sizes]
-            for alike in (False, True):
-                for update in (None, 77):
-                    out = []
-                    for device in ("cuda", "cpu"):
-                        layout = Layout(
-                            (f"w{i}", nn.Parameter(v.to(dtype).to(device)), 0.7 + i) for i, v in enumerate(values)
-                        )
-                        for b in layout.blocks:
-                            b.work.fill_(float("nan"))
-                        passes.apply(layout, rows[:1] if alike else rows, first, 2**62 + 12345, update=update)
-                        out.append([(b.work if update is None else b.x).cpu() for b in layout.blocks])
-                    for g, c in zip(*out, strict=True):
-                        assert not torch.isnan(c).any()
-                        assert torch.equal(g, c), (dtype, q, first, update, len(c), (g != c).sum())
-                        done += 1
-    return done
+def steps(opt: Poem, closure: Callable[[], object], repeats: int) -> tuple[list[float], list[int]]:
+    """Seconds and forward passes of each step."""
+    passed = [opt.now.forwards]
+    times = []
+    for _ in range(repeats):
+        times += timed(lambda: opt.step(closure), 1)
+        passed.append(opt.now.forwards)
+    return times, [b - a for a, b in itertools.pairwise(passed)]
+
+
+def pieces(opt: Poem, sweep: float) -> dict[str, float]:
+    """What the passes over the weights take by themselves, by the device's clock."""
+    out = {}
+    for name, row, update in (
+        ("probe, 1 direction", [1e-9], None), ("update, 1 direction", [0.0], 1), ("update, 4 directions", [0.0] * 4, 1),
+    ):  # fmt: skip
+        times = []
+        for _ in range(12):
+            start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+            start.record()
+            passes.apply(opt.layout, [row], 0, 1, update=update)
+            stop.record()
+            torch.cuda.synchronize()
+            times.append(start.elapsed_time(stop) * 1e-3)
+        out[f"{name} ms"] = 1e3 * statistics.median(times[2:])
+        out[f"{name}, in passes of the copy"] = statistics.median(times[2:]) / sweep
+    return out
 
 
 def measure(size: str, rate: float, repeats: int, configurations: int) -> dict[str, object]:
@@ -184,26 +191,39 @@ def measure(size: str, rate: float, repeats: int, configurations: int) -> dict[s
         )  # fmt: skip
 
     before = [p.detach().clone() for p in model.parameters()]
+    parts: dict[str, float] = {}
     for name, options, forwards, sweeps in CONFIGURATIONS[:configurations]:
+        if "CPU" in name and count > LARGEST_ON_CPU:
+            continue
         opt = Poem(model.named_parameters(), seed=0, **options)  # type: ignore[arg-type]
         for _ in range(9):
             opt.step(closure)
         torch.cuda.reset_peak_memory_stats()
-        start = opt.now.forwards
-        times = timed(lambda opt=opt: opt.step(closure), repeats if forwards > 2 else 3 * repeats)
+        times, passed = steps(opt, closure, repeats if forwards > 2 else 3 * repeats)
         peak = torch.cuda.max_memory_allocated() - sum(p.nbytes for p in before)
-        measured = (opt.now.forwards - start) / len(times)
-        plain = [t for t in times if t < 1.3 * min(times)]  # a step that looks at the scale has two passes more
+        plain = [t for t, n in zip(times, passed, strict=True) if n == forwards]
+        on_gpu = {k: n for k, n in opt.memory().items() if not ("CPU" in name and k == "average")}
         report(
-            name, statistics.median(plain), statistics.mean(times), forwards, sweeps, peak, sum(opt.memory().values())
-        )
-        rows[-1]["forwards measured"] = measured
-        if "CPU" in name:
-            rows[-1]["table GB"] = (peak_forward + opt.memory()["probes"]) / 1e9
-            rows[-1]["peak / table"] = peak / (peak_forward + opt.memory()["probes"])
+            name, statistics.median(plain), statistics.mean(times), forwards, sweeps, peak, sum(on_gpu.values())
+        )  # fmt: skip
+        rows[-1]["forwards measured"] = statistics.mean(passed)
+        if forwards == 2:
+            parts = pieces(opt, sweep)
         del opt
         for p, b in zip(model.parameters(), before, strict=True):
             p.data.copy_(b)
+    opt = Poem(model.named_parameters(), seed=0, **CONFIGURATIONS[0][1])  # type: ignore[arg-type]
+    graph = opt.captured(closure)
+    with torch.no_grad(), opt.layout.elsewhere():
+        replay = statistics.median(timed(graph, 3 * repeats))
+    times, passed = steps(opt, graph, 3 * repeats)
+    plain = [t for t, n in zip(times, passed, strict=True) if n == 2]
+    parts["forward as a graph ms"] = 1e3 * replay
+    parts["step with the forward pass as a graph ms"] = 1e3 * statistics.median(plain)
+    parts["and its ratio"] = statistics.median(plain) / (2 * replay + 3 * sweep)
+    del graph, opt
+    for p, b in zip(model.parameters(), before, strict=True):
+        p.data.copy_(b)
     usual = Usual(model)
     usual.step(closure)
     times = timed(lambda: usual.step(closure), repeats)
@@ -216,7 +236,7 @@ def measure(size: str, rate: float, repeats: int, configurations: int) -> dict[s
     changed = sum(int((p != b).sum()) for p, b in zip(model.parameters(), before, strict=True))
     return {
         "size": size, "parameters": count, "tokens": list(ids.shape), "forward ms": 1e3 * forward,
-        "pass ms": 1e3 * sweep, "rows": rows, "changed by +e -2e +e": changed / count,
+        "pass ms": 1e3 * sweep, "parts": parts, "rows": rows, "changed by +e -2e +e": changed / count,
     }  # fmt: skip
 
 
@@ -224,19 +244,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", default="124M,1.3B,6.7B")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("results/torch"))
-    parser.add_argument("--repeats", type=int, default=20)
-    parser.add_argument("--verify-only", action="store_true")
-    parser.add_argument("--skip-verify", action="store_true")
+    parser.add_argument("--repeats", type=int, default=16, help="a multiple of eight: every eighth step averages")
     parser.add_argument("--configurations", type=int, default=len(CONFIGURATIONS), help="how many, in their order")
     options = parser.parse_args()
     if not torch.cuda.is_available():
         raise SystemExit("this benchmark needs a GPU that PyTorch can use")
-    start = time.perf_counter()
-    if not options.skip_verify:
-        count = verify()
-        print(f"kernels equal plain PyTorch to the bit in {count} comparisons ({time.perf_counter() - start:.0f} s)")
-    if options.verify_only:
-        return
     rate = bandwidth()
     result = {
         "date": datetime.date.today().isoformat(), "gpu": torch.cuda.get_device_name(), "torch": torch.__version__,
@@ -256,6 +268,8 @@ def main() -> None:
                 f"| {r['mean ms']:.2f} | {r['peak / table']:.3f} |",
                 flush=True,
             )
+        for name, value in m["parts"].items():  # type: ignore[attr-defined]
+            print(f"| {size} | {name} | {value:.3f} | | | | |")
         print(f"| {size} | +e, -2e, +e in place changes | {100 * m['changed by +e -2e +e']:.0f}% of weights | | | | |")  # type: ignore[operator]
         (options.out / "torch_step.json").write_text(json.dumps(result, indent=1))
         torch.cuda.empty_cache()

@@ -70,6 +70,20 @@ def test_rounding_bits_are_uniform_and_differ_by_row() -> None:
     assert np.abs(c).max() < 5.0
 
 
+@pytest.mark.parametrize("part", [0.5, 0.1, 0.02])
+def test_elements_that_share_a_word_are_rounded_up_as_if_they_did_not(part: float) -> None:
+    """Row r and the seven others that use word r % 4: how often two of them are rounded up at once."""
+    n = 64 * philox.TILE
+    u = philox.rounding(1, 0, n, 0, 7, CPU).numpy().reshape(-1, philox.ROWS, philox.LANES)
+    up = u < round(part * 2**16)
+    p, lanes = round(part * 2**16) / 2**16, u.shape[0] * philox.LANES
+    for word in range(4):
+        rows = up[:, word::4].astype(float)
+        both = np.einsum("til,tjl->ij", rows, rows)[np.triu_indices(8, 1)]
+        z = (both - lanes * p * p) / np.sqrt(lanes * p * p * (1 - p * p))
+        assert np.abs(z).max() < 4.5  # of 28 numbers
+
+
 def test_directions_do_not_depend_on_the_order_or_the_company_of_tensors() -> None:
     shapes = {"a": 5, "b": 40_000, "c": 1024}
 
@@ -120,14 +134,3 @@ def test_the_plain_pass_is_the_formula() -> None:
     passes.apply(layout, [[0.3, -0.2]], 4, 21)
     expected = b.x.numpy() + 0.5 * (0.3 * signs(b.address, 5000, 4, 21) - 0.2 * signs(b.address, 5000, 5, 21))
     np.testing.assert_allclose(b.work.numpy(), expected, rtol=0, atol=1e-15)
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="the Triton kernels run on a GPU, and there is none")
-def test_kernels_equal_plain_pytorch() -> None:
-    import pathlib
-    import sys
-
-    sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "benchmarks"))
-    import torch_step
-
-    assert torch_step.verify() > 500

@@ -71,11 +71,37 @@ def test_a_step_that_leads_up_is_taken_back() -> None:
     opt = Poem([p], seed=0, average=None)
     for _ in range(30):
         before = float(opt.step(lambda: (p**2).sum()))
-    opt.now = opt.now._replace(r_bar=100 * opt.now.r_bar)  # something went very wrong
+    opt.now = opt.now._replace(r_bar=100 * opt.now.r_bar, way=1e12)  # something went very wrong, and nothing limits it
     for _ in range(60):
         last = opt.step(lambda: (p**2).sum())
     assert opt.now.undone > 0
     assert float(last) < 0.2 * before
+
+
+def test_one_long_gradient_does_not_throw_the_weights_far() -> None:
+    """A batch whose loss is a thousand times as steep as the others moves the weights about twice as far as they do."""
+    p = nn.Parameter(torch.full((200,), 3.0))
+    opt = Poem([p], seed=0, average=None)
+    lengths = []
+    for k in range(40):
+        before = p.detach().clone()
+        opt.step(lambda steep=1000.0 if k == 39 else 1.0: steep * p.sum())
+        lengths.append(float((p.detach() - before).norm()))
+    assert lengths[39] < 4.0 * max(lengths[29:39])
+
+
+def test_no_step_is_longer_than_a_third_of_the_weights_and_the_way() -> None:
+    p = nn.Parameter(torch.ones(10_000))
+    opt = Poem([p], seed=0, average=None)
+    opt.step(lambda: p.sum())  # the first step goes as far as the loss was seen to fall
+    way = 1e4 + float((p.detach() - 1.0).norm()) ** 2
+    for _ in range(60):
+        before = p.detach().clone()
+        opt.step(lambda: p.sum())  # falls for ever: the scale wants to grow
+        length = float((p.detach() - before).norm())
+        assert length <= 0.32 * way**0.5  # directions are all but orthogonal
+        way += length**2
+    assert way > 30 * 1e4  # it does grow
 
 
 def test_presence_is_fair_and_addressed() -> None:

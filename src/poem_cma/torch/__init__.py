@@ -7,4 +7,4 @@ except ImportError as error:
 
 from poem_cma.torch.log import Log as Log
 from poem_cma.torch.optimizer import Poem as Poem
-from poem_cma.torch.optimizer import replay as replay
+from poem_cma.torch.replay import replay as replay

@@ -7,7 +7,7 @@ state (a few numbers) and of the losses. Every rank of a data-parallel run, and 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import isfinite, nan, sqrt
+from math import inf, isfinite, nan, sqrt
 from typing import NamedTuple, cast
 
 from poem_cma import rules
@@ -22,6 +22,9 @@ _ROUNDING = 1.0  # no perturbation is smaller than this many spacings of numbers
 _BACK = 0.5  # the scale is judged by the loss this part of the last step back
 _NEW = 0.2, 0.1  # the share of the latest look in the estimate of the right scale, early and late
 _EARLY = 100  # looks
+_CLIP = 2.0  # typical lengths: a gradient longer than this is shortened to it
+_TYPICAL = 0.1  # the share of the latest gradient in the typical length
+_LEAP = 0.3  # a step is at most this part of the length of the weights and of the way so far
 _GAIN = 1.5  # how much of that estimate is taken over, in logarithms, in units of the share
 _MOST, _LEAST = 3.0, 0.1  # what it may ask for
 _MOST_TAKEN = 10.0  # of the fall
@@ -30,7 +33,7 @@ _RAY = 60  # doublings
 _LOOK_EVERY = 8  # central pairs: steps between two looks at the scale
 _UNDO = 4  # steps that can be taken back
 _RISE = 0.25  # of the fall that was predicted: a loss higher by more than this takes a step back
-_STEEP = 4.0  # falls: a slope up, along the last step, that makes it suspicious
+_STEEP = 2.0  # falls: a slope up, along the last step, that makes it suspicious
 _FAR_OFF = 4.0  # mean deviations of the loss that make a step suspicious
 
 
@@ -66,6 +69,8 @@ class State(NamedTuple):
     mu: float = 0.0
     bend: float = 0.0  # F's mean curvature along a direction, a half of it,
     reach: float = 0.0  # and the radius at which it was last seen
+    typical: float = 0.0  # the usual length of a gradient
+    way: float = 0.0  # the sum of all squared steps: |x - x_0|², of steps that are all but orthogonal
     moves: tuple[Move, ...] = ()  # the last few, the latest last
     stiffness: float = nan  # one over the step size that looks right
     looks: int = 0  # at the scale
@@ -174,32 +179,42 @@ class Engine:
         loss: float,
     ) -> tuple[State, Point | None]:
         """x_{t+1} = x_t - eta_t g_t."""
-        squares = sum(m * m for m in slopes)
-        factor = self.d / count
-        g2 = factor * factor * squares  # g_t = d/q sum_j slope_j v_j, of directions that are all but orthogonal
-        s = s._replace(G=s.G + g2)  # G_t = G_{t-1} + ‖g_t‖²
         if s.allocation:
             s = s._replace(allocation=s.allocation.told(first, slopes))
-        if g2 == 0.0:
+        g = Point(first, tuple(self.d / count * m for m in slopes), shape)  # g_t = d/q sum_j slope_j v_j
+        if g.length == 0.0:
             return s._replace(t=s.t + 1), None  # a flat batch
-        g = Point(first, tuple(factor * m for m in slopes), shape)
+        if self.by_values:
+            s, g = self._shortened(s, g)
+        s = s._replace(G=s.G + g.length**2)  # G_t = G_{t-1} + ‖g_t‖²
         if self.by_values and s.r_bar == 0.0:
-            s = self._ray(s, g, sqrt(g2), loss, evaluate)
+            s = self._ray(s, g, loss, evaluate)
         eta = rules.distance_over_gradients(self._symbols(s))  # η_t = r̄_t / √G_t
-        move = Move(g.times(-eta), eta * factor * squares)
+        if self.by_values:
+            far = _LEAP * sqrt(self.size**2 + s.way) if s.way else inf  # the first step was measured along its way
+            leap = min(1.0, far / (eta * g.length))
+            eta = leap * eta
+            s = s._replace(r_bar=leap * s.r_bar, way=s.way + (eta * g.length) ** 2)
+        move = Move(g.times(-eta), eta * sum(c * m for c, m in zip(g.coefficients, slopes, strict=True)))
         fall = s.fall + 0.2 * (move.fall - s.fall) if s.moves else move.fall
         s = s._replace(t=s.t + 1, eta=eta, moves=(*s.moves, move)[-_UNDO:], fall=fall)
         if self.by_values:
-            s = s._replace(mu=max(self.floor, _REACH * eta * sqrt(g2)))
+            s = s._replace(mu=max(self.floor, _REACH * eta * g.length))
         return s, move.point
 
     # The scale by values
 
-    def _ray(self, s: State, g: Point, length: float, loss: float, evaluate: Evaluate) -> State:
+    def _shortened(self, s: State, g: Point) -> tuple[State, Point]:
+        """Slopes along few random directions have heavy tails: one long gradient must not undo many steps."""
+        typical = s.typical or g.length
+        g = g.times(min(1.0, _CLIP * typical / g.length))
+        return s._replace(typical=typical + _TYPICAL * (g.length - typical)), g
+
+    def _ray(self, s: State, g: Point, loss: float, evaluate: Evaluate) -> State:
         """The first scale: go down along -g, twice as far each time, as long as the loss falls on this batch."""
         r, best = s.mu, loss
         for _ in range(_RAY):
-            (value,) = evaluate([g.times(-r / length)])
+            (value,) = evaluate([g.times(-r / g.length)])
             s = s._replace(forwards=s.forwards + 1)
             if not value < best:
                 break

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
+from math import sqrt
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -17,7 +19,7 @@ from torch.nn import Parameter
 
 from poem_cma.torch.philox import SmallWords, address_of
 
-__all__ = ["Block", "Layout", "flat"]
+__all__ = ["Block", "Layout", "flat", "named"]
 
 FLOATS = torch.float64, torch.float32, torch.bfloat16, torch.float16
 _ALIGN = 8  # elements: work copies start at multiples of 16 bytes
@@ -91,6 +93,15 @@ class Layout:
                 b.work = buffer[start : start + b.x.numel()]
                 b.away = b.work.as_strided(b.home.shape, b.home.stride(), b.work.storage_offset())
 
+    def weigh(self, vectors: float) -> None:
+        """Settle how far each tensor moves: as its group says, and biases and norms by a factor, beside matrices."""
+        matrices = any(b.home.dim() > 1 for b in self.blocks)
+        for b in self.blocks:
+            b.scale *= vectors if matrices and b.home.dim() <= 1 else 1.0
+        mean = sqrt(sum(b.scale**2 * b.x.numel() for b in self.blocks) / self.dimension)
+        for b in self.blocks:
+            b.scale /= mean  # directions keep their length
+
     def check(self) -> None:
         """Whether the parameters still are where they were."""
         for b in self.blocks:
@@ -113,6 +124,19 @@ class Layout:
             for b in self.blocks:
                 for p in b.parameters:
                     p.data = b.home
+
+
+def named(groups: list[dict[str, Any]]) -> Iterator[tuple[str, Parameter, float]]:
+    """Names as given, or the parameters' numbers."""
+    number = 0
+    for group in groups:
+        scale = group["scale"]
+        if not isinstance(scale, int | float) or not 0.0 < scale < float("inf"):
+            raise ValueError(f"a group's scale must be a positive number, not {scale!r}")
+        names = group.get("param_names")
+        for i, p in enumerate(group["params"]):
+            yield (names[i] if names else f"#{number}"), p, float(scale)
+            number += 1
 
 
 def _refuse_overlaps(blocks: list[Block]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from math import sqrt
 from typing import Any, Literal
@@ -15,25 +15,26 @@ from poem_cma.randomness import make_seed
 from poem_cma.torch import passes
 from poem_cma.torch.allocation import Allocation, presence
 from poem_cma.torch.average import EVERY, Average, decayed
-from poem_cma.torch.engine import Engine, Move, Point, State
-from poem_cma.torch.layout import Layout
+from poem_cma.torch.engine import Engine, Point, State
+from poem_cma.torch.graphs import captured
+from poem_cma.torch.layout import Layout, named
 from poem_cma.torch.log import Log
 from poem_cma.torch.probing import Closure, Probing
 from poem_cma.torch.ranks import Ranks
+from poem_cma.torch.saving import packed, unpacked
 
-__all__ = ["Poem", "replay"]
+__all__ = ["Poem"]
 
-_VECTORS = 0.5
-_DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+_VECTORS = 0.5  # how far biases and norms move, compared with matrices: their gradients have more energy
 
 
 class Poem(Optimizer):
     """Train with forward passes: no backward pass, no learning rate, no perturbation size.
 
     One step, on one batch: the losses at x and at x + mu v_j along q random directions of signs give slopes, and
-    g = d/q sum_j slope_j v_j. One more loss, a little beyond the last step, says on a batch that step has not seen
-    whether it was too short or too long, and the scale R follows. Then x moves by -R / sqrt(G) g, where G is the sum of
-    all squared gradients. A step that turns out to have led up is taken back.
+    g = d/q sum_j slope_j v_j. One more loss, half of the last step back, says on a batch that step has not seen whether
+    it was too short or too long, and the scale R follows. Then x moves by -R / sqrt(G) g, where G is the sum of all
+    squared gradients; a g far longer than usual is shortened first. A step that turns out to have led up is taken back.
 
     The weights are never perturbed: probes are made in a second buffer, which the module's parameters point to while
     the closure runs. Directions are never stored: they are made again from their numbers.
@@ -96,19 +97,22 @@ class Poem(Optimizer):
         if scale not in ("values", "distance"):
             raise ValueError(f'scale must be "values" or "distance", not {scale!r}')
         super().__init__(params, {"scale": 1.0})
-        self.layout = layout = Layout(_named(self.param_groups))
-        _shape(layout, scale == "values")
+        self.layout = layout = Layout(named(self.param_groups))
+        layout.weigh(vectors=_VECTORS if scale == "values" else 1.0)
         self.module = module
         device = layout.blocks[0].x.device
         squares = [_norm(b.x) ** 2 for b in layout.blocks]
         epsilon = max(torch.finfo(b.x.dtype).eps for b in layout.blocks)
         self.ranks = Ranks(group, device)
         self.seed = self.ranks.agree(make_seed(seed) & (1 << 63) - 1, squares)
-        self.engine = Engine(layout.dimension, sqrt(sum(squares)), directions, scale == "values", epsilon)
+        size = sqrt(sum(squares))
+        if scale == "values":
+            size = float(f"{size:.6g}")  # sums differ in their last digits from device to device; a log fits all
+        self.engine = Engine(layout.dimension, size, directions, scale == "values", epsilon)
         allocation = Allocation.even([b.x.numel() for b in layout.blocks], self.seed) if shaped else None
         self.now: State = self.engine.begin(allocation)
         self.log = Log(self.seed, layout.dimension)
-        self.average = _average(average, layout)
+        self.average = Average.kept(average, layout)
         self.x0 = [b.x.clone() for b in layout.blocks] if scale == "distance" else None
         self.weights = 0.0  # of the averaged iterates, with scale="distance"
 
@@ -130,9 +134,11 @@ class Poem(Optimizer):
 
         def evaluate(points: Sequence[Point]) -> list[float]:
             losses = []
+            self._write(points[0], None)  # the device is at work while the parameters are swapped
             with self.layout.elsewhere():
-                for point in points:
-                    self._write(point, None)
+                for i, point in enumerate(points):
+                    if i > 0:
+                        self._write(point, None)
                     losses.append(probing())
             values = self.ranks.mean(losses)
             asked.extend(values)
@@ -142,12 +148,12 @@ class Poem(Optimizer):
             state, move = self.engine.step(self.now, evaluate)
         finally:
             probing.close()
-        self._make(state, move)
+        self.make(state, move)
         self.log.steps.append(asked)
         pair = self.engine.q == 1
         return torch.tensor(0.5 * (asked[0] + asked[1]) if pair else asked[0])
 
-    def _make(self, state: State, move: Point | None) -> None:
+    def make(self, state: State, move: Point | None) -> None:
         """Move the weights; after this the step is made."""
         number = len(self.log.steps)
         if move is not None:
@@ -188,6 +194,25 @@ class Poem(Optimizer):
 
     # What to use, keep and restore
 
+    @torch.no_grad()
+    def captured(self, closure: Closure) -> Closure:
+        """The same closure as one CUDA graph, to give to `step`: for networks whose kernels are too short to launch.
+
+        The graph reads the tensors that the closure reads now, wherever they are: copy each new batch into the same
+        tensors. What the closure does on the host (printing, counting) happens only here. On the CPU the closure
+        itself comes back.
+        """
+        self.layout.check()
+        if self.layout.blocks[0].x.device.type != "cuda":
+            return closure
+        buffers = [(b, b.clone()) for b in (self.module.buffers() if self.module is not None else ())]
+        self._write(Point(0, ()), None)
+        with self.layout.elsewhere():  # where every probe runs
+            graph = captured(closure)
+        for b, kept in buffers:
+            b.copy_(kept)
+        return graph
+
     @contextmanager
     def averaged(self) -> Iterator[None]:
         """Within this context the model has the averaged weights; afterwards, bit for bit its own."""
@@ -204,7 +229,7 @@ class Poem(Optimizer):
             "poem": {
                 "seed": self.seed,
                 "size": self.engine.size,
-                "now": _plain(self.now),
+                "now": packed(self.now),
                 "log": self.log.to_bytes(),
                 "weights": self.weights,
                 "average": None if self.average is None else self.average.tensors,
@@ -225,7 +250,7 @@ class Poem(Optimizer):
         super().load_state_dict({k: v for k, v in state_dict.items() if k != "poem"})
         self.seed, self.log, self.weights = int(saved["seed"]), log, float(saved["weights"])
         self.engine = self.engine.restored(float(saved["size"]))
-        self.now = _state(saved["now"])
+        self.now = unpacked(saved["now"])
         if self.average is not None:
             self.average.load(saved["average"])
         if self.x0 is not None:
@@ -248,100 +273,7 @@ class Poem(Optimizer):
         )
 
 
-@torch.no_grad()
-def replay(opt: Poem, log: Log, progress: Callable[[int, int], None] | None = None) -> None:
-    """Bring a fresh optimizer, at the first weights, to where the log ends, without a forward pass.
-
-    Parameters
-    ----------
-    opt : Poem
-        Made with the same arguments, over the weights that the run began with; or behind the log on the same run.
-    log : Log
-        `opt.log` of the run to follow.
-    progress : callable, optional
-        Called with the number of steps done and their total.
-    """
-    if log.dimension != opt.layout.dimension:
-        raise ValueError(f"the log is of {log.dimension} parameters, but there are {opt.layout.dimension}")
-    done = len(opt.log.steps)
-    if done and opt.seed != log.seed:
-        raise ValueError("the log is of another run: its seed differs")
-    if done == 0:
-        opt.seed = opt.log.seed = log.seed
-        if opt.now.allocation is not None:
-            opt.now = opt.now._replace(allocation=opt.now.allocation._replace(seed=log.seed))
-    for number, values in enumerate(log.steps[done:], start=done):
-        left = list(values)
-
-        def told(points: Sequence[Point], left: list[float] = left, number: int = number) -> list[float]:
-            if len(points) > len(left):
-                raise ValueError(f"step {number} of the log does not fit: was the optimizer made with other arguments?")
-            taken, left[:] = left[: len(points)], left[len(points) :]
-            return taken
-
-        state, move = opt.engine.step(opt.now, told)
-        if left:
-            raise ValueError(f"step {number} of the log does not fit: was the optimizer made with other arguments?")
-        opt._make(state, move)
-        opt.log.steps.append(list(values))
-        if progress is not None:
-            progress(number + 1, len(log.steps))
-
-
-def _named(groups: list[dict[str, Any]]) -> Iterator[tuple[str, nn.Parameter, float]]:
-    """Names as given, or the parameters' numbers."""
-    number = 0
-    for group in groups:
-        scale = group["scale"]
-        if not isinstance(scale, int | float) or not 0.0 < scale < float("inf"):
-            raise ValueError(f"a group's scale must be a positive number, not {scale!r}")
-        names = group.get("param_names")
-        for i, p in enumerate(group["params"]):
-            yield (names[i] if names else f"#{number}"), p, float(scale)
-            number += 1
-
-
 def _norm(x: Tensor) -> float:
     """In float32 at least."""
     wide = torch.float64 if x.dtype is torch.float64 else torch.float32
     return float(torch.linalg.vector_norm(x, dtype=wide))
-
-
-def _shape(layout: Layout, prior: bool) -> None:
-    """How far each tensor moves: as its group says, and biases and norms half as far as matrices."""
-    matrices = any(b.home.dim() > 1 for b in layout.blocks)
-    for b in layout.blocks:
-        b.scale *= _VECTORS if prior and matrices and b.home.dim() <= 1 else 1.0
-    mean = sqrt(sum(b.scale**2 * b.x.numel() for b in layout.blocks) / layout.dimension)
-    for b in layout.blocks:
-        b.scale /= mean  # directions keep their length
-
-
-def _average(where: str | None, layout: Layout) -> Average | None:
-    if where is None:
-        return None
-    kind, at, place = where.partition("@")
-    if (at and place != "cpu") or (kind != "same" and kind not in _DTYPES):
-        raise ValueError(
-            f'average must be None, "same", "float32", "bfloat16" or "float16", or one with "@cpu"; not {where!r}'
-        )
-    return Average(layout, _DTYPES.get(kind), torch.device("cpu") if at else None)
-
-
-def _plain(s: State) -> dict[str, Any]:
-    """The state in numbers, lists and dictionaries."""
-    kept = s._asdict()
-    kept["moves"] = [[m.point.first, list(m.point.coefficients), list(m.point.shape), m.fall] for m in s.moves]
-    a = s.allocation
-    kept["allocation"] = (
-        None if a is None else {k: list(v) if isinstance(v, tuple) else v for k, v in a._asdict().items()}
-    )
-    return kept
-
-
-def _state(kept: dict[str, Any]) -> State:
-    moves = tuple(Move(Point(first, tuple(c), tuple(shape)), fall) for first, c, shape, fall in kept["moves"])
-    a = kept["allocation"]
-    known: dict[str, Any] = {} if a is None else {k: tuple(v) if isinstance(v, list) else v for k, v in a.items()}
-    allocation = Allocation(**known) if known else None
-    return State(**{**kept, "moves": moves, "allocation": allocation})

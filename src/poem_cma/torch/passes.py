@@ -8,34 +8,20 @@ elsewhere. Both give the same bits: products of a sign and a number are exact, t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 from itertools import cycle
 
 import torch
 from torch import Tensor
 
-from poem_cma.torch import philox
+from poem_cma.torch import launches, philox
 from poem_cma.torch.layout import Block, Layout
 
-__all__ = ["apply", "plain", "stochastic", "uses_kernels"]
+__all__ = ["LOW", "apply", "plain", "stochastic"]
 
 _PIECE = 128 * philox.TILE  # elements at a time: bounds the memory that integers and signs take
-# dtype: mantissa bits, least exponent of a normal number (biased as in float32)
-_FORMATS = {torch.bfloat16: (7, 1), torch.float16: (10, 113)}
+LOW = torch.bfloat16, torch.float16  # updates are rounded at random
 
 Coefficients = Sequence[Sequence[float]]  # one row for each block, or one for all; in a row, one for each direction
-
-
-@cache
-def uses_kernels(device: torch.device, dtype: torch.dtype) -> bool:
-    """Whether a Triton kernel serves this kind of tensor."""
-    if device.type != "cuda" or dtype is torch.float64:
-        return False
-    try:
-        import triton  # noqa: F401
-    except ImportError:
-        return False
-    return True
 
 
 def apply(layout: Layout, coefficients: Coefficients, first: int, seed: int, *, update: int | None = None) -> None:
@@ -48,10 +34,8 @@ def apply(layout: Layout, coefficients: Coefficients, first: int, seed: int, *, 
     of = {} if alike else {id(b): c for b, c in zip(layout.blocks, coefficients, strict=True)}
     for (device, dtype), blocks in layout.groups.items():
         rows = coefficients if alike else [of[id(b)] for b in blocks]
-        if uses_kernels(device, dtype):
-            from poem_cma.torch.kernels import launch
-
-            launch(blocks, rows, first, seed, update)
+        if launches.uses_kernels(device, dtype):
+            launches.move(blocks, rows, first, seed, update)
         else:
             small = layout.words[device, dtype]
             for k, (b, c) in enumerate(zip(blocks, cycle(rows), strict=False)):
@@ -76,7 +60,7 @@ def plain(b: Block, c: Sequence[float], first: int, seed: int, update: int | Non
             y = y + _combined(b, c, first, seed, start, stop, wide, made)
         if update is None:
             b.work[start:stop] = y.to(x.dtype)
-        elif x.dtype in _FORMATS:
+        elif x.dtype in LOW:
             bits = philox.rounding(b.address, start, stop, update, seed, x.device)
             x.copy_(stochastic(y, bits, x.dtype))
         else:
@@ -106,11 +90,14 @@ def _combined(
 
 
 def stochastic(y: Tensor, bits: Tensor, dtype: torch.dtype) -> Tensor:
-    """Round float32 to one of the two neighbours in `dtype`, so that the mean is y."""
-    mantissa, least = _FORMATS[dtype]
-    drop = 23 - mantissa  # bits that the dtype has no room for
-    exponent = torch.clamp(y.view(torch.int32) >> 23 & 0xFF, min=least) - mantissa
-    exponent = torch.clamp(exponent, 1, 253)
+    """Round float32 to one of the two neighbours in `dtype` by sixteen random bits, so that the mean is y."""
+    number = y.view(torch.int32)
+    if dtype is torch.bfloat16:  # the upper half of float32: a carry from the lower half rounds away from zero
+        rounded = (number + bits.to(torch.int32) & -0x10000).view(torch.float32)
+        return torch.where(y.isnan(), y, rounded).to(dtype)
+    mantissa, least = 10, 113  # of float16; the least exponent of a normal number, as float32 writes it
+    drop = 23 - mantissa  # bits that there is no room for
+    exponent = torch.clamp(torch.clamp(number >> 23 & 0xFF, min=least) - mantissa, 1, 253)
     quantum, inverse = (exponent << 23).view(torch.float32), (254 - exponent << 23).view(torch.float32)
     u = (bits >> 16 - drop).to(torch.float32) * 2.0**-drop
     return (torch.floor(y * inverse + u) * quantum).to(dtype)

@@ -16,7 +16,10 @@ from collections import OrderedDict
 import torch
 from torch import Tensor
 
-__all__ = ["LANES", "ROUNDING", "ROWS", "SIGNS", "TILE", "SmallWords", "address_of", "bits", "rounding", "words"]
+__all__ = [
+    "LANES", "MULTIPLIER", "ROUNDING", "ROWS", "SCRAMBLE", "SIGNS", "TILE", "SmallWords", "address_of", "bits",
+    "rounding", "words",
+]  # fmt: skip
 
 LANES = 1024
 ROWS = 32
@@ -24,7 +27,10 @@ TILE = LANES * ROWS
 
 # The fourth word of the counter says what the bits are for.
 SIGNS = 0
-ROUNDING = 1  # and the three after it: eight rows each
+ROUNDING = 1
+
+# What makes eight numbers of one word, when it rounds: see `rounding`.
+MULTIPLIER, SCRAMBLE = 0x9E3779B9, 0x85EBCA6B
 
 _MASK = 0xFFFFFFFF
 _MULTIPLIERS = 0xD2511F53, 0xCD9E8D57
@@ -90,14 +96,16 @@ def bits(word: Tensor, start: int, stop: int) -> Tensor:
 
 
 def rounding(address: int, start: int, stop: int, call: int, seed: int, device: torch.device) -> Tensor:
-    """Sixteen random bits for each element: two rows share a word."""
+    """Sixteen random bits for each element: row r of a lane has the upper half of word r % 4 times multiplier r // 4.
+
+    The product of a uniform word and an odd number is uniform, so the mean is right; that eight elements of a tensor,
+    thousands apart, share a word costs nothing that can be measured, and saves seven of eight calls.
+    """
     first = start // TILE * TILE
     rows = min(ROWS, -(-stop // LANES))
-    made = []
-    for group in range(-(-rows // 8)):
-        w = words(address, start, stop, call, ROUNDING + group, seed, device)  # (4, n)
-        w = w.view(4, 1, -1, min(LANES, w.shape[1]))  # word, half, tile, lane
-        halves = torch.cat((w & 0xFFFF, w >> 16), dim=1)
-        made.append(halves.flatten(0, 1).transpose(0, 1))  # tile, row, lane
-    spread = torch.cat(made, dim=1)[:, :rows] if len(made) > 1 else made[0][:, :rows]
-    return spread.flatten()[start - first : stop - first]
+    w = words(address, start, stop, call, ROUNDING, seed, device)
+    w = w.view(4, -1, min(LANES, w.shape[1]))  # word, tile, lane
+    r = torch.arange(rows, device=device)
+    multipliers = ((r // 4 + 1) * MULTIPLIER ^ SCRAMBLE) & _MASK | 1
+    spread = (w[r % 4] * multipliers[:, None, None] & _MASK) >> 16  # row, tile, lane
+    return spread.transpose(0, 1).flatten()[start - first : stop - first]

@@ -10,10 +10,10 @@ __all__ = ["Ranks"]
 
 
 class Ranks:
-    """The ranks that train together; one when there is no process group."""
+    """The ranks that train together; one where no process group was made."""
 
     def __init__(self, group: dist.ProcessGroup | None, device: torch.device) -> None:
-        self.active = dist.is_available() and dist.is_initialized() and dist.get_world_size(group) > 1
+        self.active = dist.is_available() and dist.is_initialized()
         self.group = group
         self.size = dist.get_world_size(group) if self.active else 1
         self.device = device if self.active and dist.get_backend(group) == "nccl" else torch.device("cpu")
