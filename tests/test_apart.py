@@ -151,3 +151,16 @@ def test_one_dimension_and_few_calls() -> None:
 
 def test_a_function_without_any_noise_is_solved_as_well() -> None:
     assert gap(bowl, np.zeros(10), 0.0, 10_000, range(1)) < 1e-4
+
+
+def test_noise_that_vanishes_at_the_start_is_no_trap() -> None:
+    def regret(x: np.ndarray) -> float:  # of a newsvendor: how much worse than stocking the right quantile of demand
+        best = np.quantile(days, 0.6, axis=0)
+        return float(2.0 * (x - best).sum() - 5.0 * (np.minimum(x, days) - np.minimum(best, days)).mean(axis=0).sum())
+
+    days = np.random.default_rng(1).gamma(4.0, [5, 10, 15, 20], size=(20_000, 4))
+    result = pc.minimize(
+        lambda x, demand: 2.0 * x.sum() - 5.0 * np.minimum(x, demand).sum(), np.zeros(4),
+        sample=lambda rng: rng.gamma(4.0, [5, 10, 15, 20]), paired=False, budget=5000, seed=0, evaluate=0,
+    )  # fmt: skip
+    assert regret(result.x) < 0.05 * regret(np.zeros(4))

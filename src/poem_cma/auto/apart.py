@@ -141,14 +141,20 @@ def _after_repeats(s: ApartState, F: list[float]) -> ApartState:
         return s  # ask again
     value = sum(f / len(F) for f in F)
     rounding = 1e4 * float(np.finfo(float).eps) * abs(value)
-    peak = max(abs(f - value) for f in F) or rounding or 1e-300
-    unit = 2.0 ** min(max(frexp(peak)[1], -1022), 1023)  # slopes are measured in it: a power of two changes no bit
+    unit = _unit(max(abs(f - value) for f in F) or rounding)
     noise = sqrt(sum(((f - value) / unit) ** 2 for f in F) / (len(F) - 1))
     return _with_room(s._replace(stage=LOOK, value=value, unit=unit, noise=max(noise, rounding / unit)))
 
 
+def _unit(change: float) -> float:
+    """What changes of F are measured in: a power of two, which costs no bit."""
+    return 2.0 ** min(max(frexp(change)[1], -1022), 1023) if change > 0.0 else 1.0
+
+
 def _after_looks(s: ApartState, F: Array) -> ApartState:
     """Further out until a slope is seen, and on while it is one; then R, from the slope and the curvature there."""
+    if s.noise == 0.0 and s.slope == 0.0:  # F is zero at x_0, whatever xi is: the first change says what size it has
+        s = s._replace(unit=_unit(float(np.abs(F - s.value).max())))
     F = (F - s.value) / s.unit
     halves = np.stack((0.5 * (F[:, 0] - F[:, 1]), 0.5 * (F[:, 0] + F[:, 1])), axis=1)  # odd: slope; even: curvature
     halves = halves[np.isfinite(halves).all(axis=1)]

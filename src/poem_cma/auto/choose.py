@@ -34,15 +34,14 @@ _AXES_SHARE = 16.0  # a walk takes so many axes that it costs one in so many of 
 def next_estimator(s: AutoState, left: float) -> AutoState:
     """The state with `kind`, `q` and `trial` of the next step, which has `left` calls."""
     run, n = s.run, len(s.order)
-    cost = float(s.costs.mean()) if len(s.costs) else 1.0  # calls per axis
-    growing = int(min(max(s.nfev / (_AXES_SHARE * cost), 4), n))
     undecided = s.active_trials < _TRIALS or len(s.shares) < 2
     trial_due = s.trial_calls <= (_FIRST_SHARE if undecided else _LATER_SHARE) * s.nfev
     axes_allowed = on_axes(run, n)
     if axes_allowed and (n <= _FEW_AXES or s.choice == WALK):
         if replaying(s) and n + 1 <= left:
             return _using(s, REPLAY, n)
-        return _using(s, WALK, max(1, int(min(growing, left - 1))))
+        growing = max(s.nfev / (_AXES_SHARE * _cost(s)), 4.0)
+        return _using(s, WALK, max(1, int(min(growing, n, left - 1))))
     if axes_allowed and trial_due and n + 1 <= left and _affordable(s, n):
         return _using(s, WALK, n, trial=True)
     q = _BESIDE if s.use_subspace else DIRECTIONS
@@ -56,9 +55,12 @@ def _using(s: AutoState, kind: str, q: int, trial: bool = False) -> AutoState:
 
 def _affordable(s: AutoState, n: int) -> bool:
     """Whether a full walk is not too dear: a first one shows how many calls one takes."""
-    if not len(s.costs):
-        return n < _FIRST_AFFORDED * s.run.budget
-    return float(np.add.reduce(s.costs)) / len(s.costs) * n < _AFFORDED * s.run.budget
+    return _cost(s) * n < (_AFFORDED if len(s.costs) else _FIRST_AFFORDED) * s.run.budget
+
+
+def _cost(s: AutoState) -> float:
+    """Of recent full walks, in calls per axis."""
+    return float(np.add.reduce(s.costs)) / len(s.costs) if len(s.costs) else 1.0
 
 
 def on_axes(run: Run, n: int) -> bool:
