@@ -148,12 +148,12 @@ class Poem(Optimizer):
             state, move = self.engine.step(self.now, evaluate)
         finally:
             probing.close()
-        self.make(state, move)
+        self._make(state, move)
         self.log.steps.append(asked)
         pair = self.engine.q == 1
         return torch.tensor(0.5 * (asked[0] + asked[1]) if pair else asked[0])
 
-    def make(self, state: State, move: Point | None) -> None:
+    def _make(self, state: State, move: Point | None) -> None:
         """Move the weights; after this the step is made."""
         number = len(self.log.steps)
         if move is not None:

@@ -47,7 +47,7 @@ def replay(opt: Poem, log: Log, progress: Callable[[int, int], None] | None = No
         state, move = opt.engine.step(opt.now, told)
         if left:
             raise ValueError(f"step {number} of the log does not fit: was the optimizer made with other arguments?")
-        opt.make(state, move)
+        opt._make(state, move)
         opt.log.steps.append(list(values))
         if progress is not None:
             progress(number + 1, len(log.steps))
