@@ -27,7 +27,8 @@ _FIRST_SHARE, _LATER_SHARE = 0.33, 0.05  # of the calls for trials, before and a
 _FIRST_AFFORDED, _AFFORDED = 0.1, 0.02  # of the budget, for a full walk
 _CHEAP = 0.6  # calls per axis at which walks win
 _MOST_SUBSPACE = 24
-_ALL = 0.999  # of the energy: what steep directions hide near an optimum is little, but is what is left to gain
+_WORTH = 8.0  # a step in the subspace must be so many times cheaper than a full walk
+_ALL = 1.0 - 1e-5  # of the energy: steep directions may hold nearly all of it, and the others what is left to gain
 _AXES_SHARE = 16.0  # a walk takes so many axes that it costs one in so many of the calls spent
 
 
@@ -108,7 +109,8 @@ def _extend(s: AutoState, g: Array) -> AutoState:
     use = False
     if len(shares) == 2 and has(s.run, "subspace"):
         e = float(shares.min())
-        use = (k + _BESIDE + 1) * (e + (d - k) / _BESIDE * (1.0 - e)) < _FEW_AXES and e > _ALL
+        calls = k + _BESIDE + 1
+        use = e > _ALL and calls * (e + (d - k) / _BESIDE * (1.0 - e)) < _FEW_AXES and _WORTH * calls < d
     subspace = s.subspace
     if unseen > 1e-6 and not use:
         subspace = np.concatenate((subspace, rest[None] / math.sqrt(unseen)))
