@@ -27,6 +27,7 @@ from poem_cma._types import Array
 from poem_cma.auto.compare import CANDIDATES, after_check, after_pick, candidates, checks, finished, picks
 from poem_cma.auto.estimators import step_length
 from poem_cma.auto.replay import sample_number
+from poem_cma.auto.scale import first_distance
 from poem_cma.auto.start import after_ray, after_start, first_estimates, on_ray
 from poem_cma.auto.state import CHECK, DECAYS, HAAR, PICK, RAY, START, STEP, WALK, AutoState, empty, even
 from poem_cma.auto.steps import after_step, with_room
@@ -52,9 +53,7 @@ class Auto:
     def begin(self, method: Method, run: Run) -> AutoState:
         """The state before the first call."""
         x0, d = run.x0, len(run.x0)
-        tiny = 1e-6 * max(1.0, float(np.abs(x0).max()))
-        if isfinite(run.domain.diameter):
-            tiny = min(tiny, 1e-3 * run.domain.diameter)
+        tiny = first_distance(run)
         order = free_axes(run)
         kind, q, probes = first_estimates(run, len(order))
         zero = even(0.0, x0)

@@ -27,7 +27,7 @@ from poem_cma.arithmetic import distance, length
 from poem_cma.auto.apart_state import LOOK, MEASURE, REPEAT, STEP, ApartState
 from poem_cma.auto.estimators import orthonormal
 from poem_cma.auto.radius import judged
-from poem_cma.auto.scale import followed
+from poem_cma.auto.scale import EVERY, bounds_matter, first_distance, followed
 from poem_cma.core import Method, Run, Values, smoothed_value
 from poem_cma.randomness import Stream, Streams
 
@@ -41,8 +41,6 @@ _GROWS = 1.5, 5.0  # from one distance to the next, a slope's change of F grows 
 _START_SHARE = 0.25  # of the budget
 _PAIRS = 4  # a step
 _FIRST_RADIUS = 0.5  # in R
-_EVERY = 1.15
-_NEAR = 0.05  # of the diameter
 
 
 class Pairs:
@@ -77,9 +75,7 @@ class Apart:
     def begin(self, method: Method, run: Run) -> ApartState:
         """The state before the first call."""
         x0 = run.x0
-        tiny = 1e-6 * max(1.0, float(np.abs(x0).max()))
-        if isfinite(run.domain.diameter):
-            tiny = min(tiny, 1e-3 * run.domain.diameter)
+        tiny = first_distance(run)
         return ApartState(
             run=run, stage=REPEAT, t=0, x=x0, centre=x0, r=0.0, mu=tiny, s=0.0 * x0, G=0.0, unit=0.0, R=tiny,
             dual=False, radial=0.0, radial_squares=0.0, rescale_at=1.0, average=x0, noise=0.0, slope=0.0,
@@ -185,7 +181,7 @@ def _after_looks(s: ApartState, F: Array) -> ApartState:
     if not seen:
         R = s.run.initial_distance
     return _with_room(s._replace(
-        stage=STEP, R=R, dual=_NEAR * s.run.domain.diameter <= R, slope=sqrt(n) * odd / s.mu, mu=_FIRST_RADIUS * R,
+        stage=STEP, R=R, dual=bounds_matter(s.run, R), slope=sqrt(n) * odd / s.mu, mu=_FIRST_RADIUS * R,
         changes=halves[:0],
     ))  # fmt: skip
 
@@ -236,7 +232,7 @@ def _after_step(s: ApartState, values: Values, drawn: list[tuple[Array, Array]])
     s = judged(s, n)
     if s.t >= s.rescale_at:
         R = followed(s.R, distance(s.average, s.run.x0), s.radial, s.radial_squares)
-        s = s._replace(R=R, mu=max(s.mu, s.least * R), radial=0.0, radial_squares=0.0, rescale_at=_EVERY * s.t)
+        s = s._replace(R=R, mu=max(s.mu, s.least * R), radial=0.0, radial_squares=0.0, rescale_at=EVERY * s.t)
     return _with_room(s)
 
 

@@ -2,17 +2,41 @@
 
 from __future__ import annotations
 
-from math import sqrt
+from math import isfinite, sqrt
 
 import numpy as np
 
 from poem_cma._types import Array, IntArray
 from poem_cma.auto.state import WALK, AutoState, has, size
+from poem_cma.core import Run
 
-__all__ = ["choose_radius", "followed", "in_subspace", "in_units", "measurable", "rescaled"]
+__all__ = [
+    "EVERY",
+    "bounds_matter",
+    "choose_radius",
+    "first_distance",
+    "followed",
+    "in_subspace",
+    "in_units",
+    "measurable",
+    "rescaled",
+]
 
-_EVERY = 1.15  # growth of the gradients' weight between two looks at the scale
+EVERY = 1.15  # growth of the gradients' weight between two looks at the scale
 _MOST_GROWTH = 4.0
+_NEAR = 0.05  # of the diameter
+
+
+def first_distance(run: Run) -> float:
+    """Where to begin: tiny compared with x_0 and with the domain."""
+    tiny = 1e-6 * max(1.0, float(np.abs(run.x0).max()))
+    return min(tiny, 1e-3 * run.domain.diameter) if isfinite(run.domain.diameter) else tiny
+
+
+def bounds_matter(run: Run, radius: float) -> bool:
+    """Whether the run will come to where the domain ends, as far as its first scale can tell."""
+    forced: bool | None = run.method.settings.get("dual")
+    return radius >= _NEAR * run.domain.diameter if forced is None else forced
 
 
 def choose_radius(means: Array, tiny: float) -> float | None:
@@ -27,7 +51,7 @@ def rescaled(s: AutoState) -> AutoState:
     """R follows the average, and D the slopes."""
     R = followed(s.R, _distance(s), s.radial, s.radial_squares) if has(s.run, "rescaling") else s.R
     return s._replace(
-        R=R, radial=0.0, radial_squares=0.0, rescale_at=_EVERY * s.weight, order=_order(s), metric=_metric(s),
+        R=R, radial=0.0, radial_squares=0.0, rescale_at=EVERY * s.weight, order=_order(s), metric=_metric(s),
         grown=s.grown + 1 if R > 1.2 * s.R else 0,
     )  # fmt: skip
 

@@ -11,7 +11,7 @@ from poem_cma._types import Array
 from poem_cma.auto.choose import on_axes
 from poem_cma.auto.compare import hand_over_noise
 from poem_cma.auto.estimators import step_length
-from poem_cma.auto.scale import choose_radius, in_units, measurable
+from poem_cma.auto.scale import bounds_matter, choose_radius, in_units, measurable
 from poem_cma.auto.state import HAAR, RAY, START, WALK, AutoState, empty, has, size
 from poem_cma.auto.steps import at_scale, next_step, noted, smoothed, weight, with_room
 from poem_cma.auto.walks import Walks, estimate
@@ -29,7 +29,6 @@ _FURTHER = 100.0
 _RESOLVED = 1e4  # rounding errors that the changes at x_0 must be worth
 _UNEVEN = 4.0  # sizes of slopes that differ by more may mean that units do
 _MUCH_BETTER = 1.25
-_NEAR = 0.05  # of the diameter
 
 _OWN_NOISE = (
     "two calls at the same point, on the same sample, gave different values, so auto went on with pairs of points "
@@ -89,7 +88,7 @@ def start_again(s: AutoState) -> AutoState:
     s = s._replace(samples=s.samples + n, values=np.full((n, 1 + s.q), nan), step_calls=0, step=step_length(s.eps))
     if s.nfev > _GIVE_UP_START * s.run.budget:
         R = s.run.initial_distance
-        return next_step(at_scale(s._replace(R=R, dual=_bounds_matter(s, R), settled=False)))
+        return next_step(at_scale(s._replace(R=R, dual=bounds_matter(s.run, R), settled=False)))
     return with_room(s._replace(stage=START))  # mu may have grown
 
 
@@ -130,18 +129,12 @@ def _on_the_way(s: AutoState, best: int, radius: float) -> AutoState:
     """Begin where the ray was best; the estimates at x_0 count as one."""
     if best == 1:
         s = s._replace(metric=in_units(s), by_units=True)
-    s = s._replace(dual=_bounds_matter(s, radius))
+    s = s._replace(dual=bounds_matter(s.run, radius))
     if s.dual:
         return s._replace(R=radius * sqrt(2.0 * (s.G / s.metric).sum()) / size(s.s / s.metric, s.metric))
     x = on_ray(s, best, radius)
     away = x - s.run.x0
     return s._replace(R=radius, x=x, r=sqrt(away @ away), G=s.G / len(s.values))
-
-
-def _bounds_matter(s: AutoState, radius: float) -> bool:
-    """Whether the run will come to where the domain ends, as far as its first scale can tell."""
-    forced: bool | None = s.run.method.settings.get("dual")
-    return radius >= _NEAR * s.run.domain.diameter if forced is None else forced
 
 
 def _mean_changes(V: Array, base: Array) -> Array:

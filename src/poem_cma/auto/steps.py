@@ -13,7 +13,7 @@ from poem_cma.auto.choose import DIRECTIONS, learn, next_estimator
 from poem_cma.auto.compare import CANDIDATES, NO_PROGRESS, checks, hand_over, picks
 from poem_cma.auto.estimators import Staircase, step_length
 from poem_cma.auto.replay import remember
-from poem_cma.auto.scale import in_subspace, rescaled
+from poem_cma.auto.scale import EVERY, in_subspace, rescaled
 from poem_cma.auto.state import CHECK, DECAYS, HAAR, REPLAY, STEP, AutoState, has, is_even, unknown
 from poem_cma.auto.walks import Walks, estimate
 from poem_cma.core import smoothed_value
@@ -128,7 +128,7 @@ def next_step(s: AutoState) -> AutoState:
     step = step_length(s.eps)
     return with_room(s._replace(
         stage=STEP, samples=s.samples + len(s.values), step_calls=0, step=step, mu=_smoothing(s, step),
-        rescale_at=s.rescale_at or 1.15 * s.weight, values=unknown(count, size), centre=s.x,
+        rescale_at=s.rescale_at or EVERY * s.weight, values=unknown(count, size), centre=s.x,
     ))  # fmt: skip
 
 
