@@ -20,7 +20,10 @@ from poem_cma._types import Array, IntArray
 from poem_cma.arithmetic import LONG, length
 from poem_cma.auto.state import is_even
 
-__all__ = ["Haar", "Staircase", "draw_haar", "draw_staircase", "needed_directions", "orthonormal", "step_length"]
+__all__ = [
+    "Drawn", "Haar", "Staircase", "draw_haar", "draw_staircase", "drawn", "haar", "needed_directions", "orthonormal",
+    "step_length",
+]  # fmt: skip
 
 Tangent = Callable[[Array], Array]
 Flags = NDArray[np.bool_]
@@ -34,12 +37,19 @@ def step_length(eps: float) -> float:
     return 0.1 if eps > 1e-10 else 1e-3
 
 
-def _base(rng: np.random.Generator, x: Array, mu: float, metric: Array, tangent: Tangent) -> Array:
-    """Uniform in the ellipsoid of radius mu around x: of d + 2 coordinates on a sphere, d are uniform in the ball."""
-    w = rng.standard_normal(len(x) + 2, x.dtype)
-    base = tangent(w[:-2] * (mu / length(w) / stretch_of(metric)))
+def _around(x: Array, mu: float, metric: Array, tangent: Tangent, w: Array, size: float) -> Array:
+    """Uniform in the ellipsoid of radius mu around x: of d + 2 coordinates on a sphere, d are uniform in the ball.
+
+    w are d + 2 normal numbers, and size is |w|.
+    """
+    base = tangent(w[:-2] * (mu / size / stretch_of(metric)))
     base += x
     return base
+
+
+def _base(rng: np.random.Generator, x: Array, mu: float, metric: Array, tangent: Tangent) -> Array:
+    w = rng.standard_normal(len(x) + 2, x.dtype)
+    return _around(x, mu, metric, tangent, w, length(w))
 
 
 class Staircase(NamedTuple):
@@ -204,6 +214,29 @@ def needed_directions(v: Array, k: int, eps: float) -> list[int]:
     return []
 
 
+class Drawn(NamedTuple):
+    """The random numbers of an estimate along random directions."""
+
+    w: Array  # d + 2, for the base
+    size: float  # |w|
+    V: Array  # (q, d) orthonormal directions
+
+
+def drawn(rngs: Iterable[np.random.Generator], count: int, q: int, x: Array, tangent: Tangent) -> list[Drawn]:
+    """Of as many estimates as there are generators, `count`, worked on together."""
+    W, Z = np.empty((count, len(x) + 2), x.dtype), np.empty((count, q, len(x)), x.dtype)
+    for rng, w, z in zip(rngs, W, Z, strict=True):
+        rng.standard_normal(out=w, dtype=x.dtype)
+        rng.standard_normal(out=z, dtype=x.dtype)
+    return list(map(Drawn, W, map(length, W), orthonormal(tangent(Z))))
+
+
+def haar(now: Drawn, x: Array, mu: float, metric: Array, tangent: Tangent, n: int, step: float) -> Haar:
+    """Along random directions of a space of n dimensions."""
+    base = _around(x, mu, metric, tangent, now.w, now.size)
+    return Haar(base, now.V, 0, stretch_of(metric), step * mu, n)
+
+
 def draw_haar(
     rng: np.random.Generator,
     x: Array,
@@ -216,10 +249,11 @@ def draw_haar(
     step: float = 0.1,
 ) -> Haar:
     """q orthonormal directions beside the subspace, within the domain's directions (of dimension n)."""
-    base, k = _base(rng, x, mu, metric, tangent), len(subspace)
-    Z = tangent(rng.standard_normal((min(q, n - k), len(x)), x.dtype))
+    k = len(subspace)
     if not k:
-        return Haar(base, orthonormal(Z), 0, stretch_of(metric), step * mu, n)
+        return haar(drawn([rng], 1, min(q, n), x, tangent)[0], x, mu, metric, tangent, n, step)
+    base = _base(rng, x, mu, metric, tangent)
+    Z = tangent(rng.standard_normal((min(q, n - k), len(x)), x.dtype))
     beside = orthonormal(Z - (Z @ subspace.T) @ subspace)
     # Turned at random, so that none of its directions is blind to a kind of samples.
     factors, tau, _, _ = _lapack().dgeqrf(rng.standard_normal((k, k)))
@@ -233,21 +267,29 @@ def stretch_of(metric: Array) -> Array | float:
 
 
 def orthonormal(Z: Array) -> Array:
-    """An orthonormal basis of the rows of Z, which are random.
+    """Orthonormal bases of the rows of Z (..., q, d), which are random.
 
     Where there are many more dimensions than rows, K = Z Z' is well conditioned, and its Cholesky factor does what a QR
     decomposition does, sooner. In thousands of dimensions random directions are orthogonal but for a few percent, which
     biases nothing: they are left as they are.
     """
-    q, d = Z.shape
+    q, d = Z.shape[-2:]
     if d > _MANY_DIMENSIONS:
-        Z /= length(Z).astype(Z.dtype)
-        return Z
+        rows = Z.reshape(-1, d)
+        rows /= length(rows).astype(Z.dtype)
+        return rows.reshape(Z.shape)
     if 4 * q > d:
-        return np.linalg.qr(Z.T)[0].T
-    L, _ = _lapack().dpotrf(Z @ Z.T, lower=1)
-    basis: Array = _lapack().dtrtri(L, lower=1)[0].astype(Z.dtype, copy=False) @ Z
-    return basis
+        return np.linalg.qr(Z.swapaxes(-1, -2))[0].swapaxes(-1, -2)
+    K = Z @ Z.swapaxes(-1, -2)
+    inverse = np.array([_inverse_factor(k) for k in K.reshape(-1, q, q)], Z.dtype)
+    return inverse.reshape(K.shape) @ Z
+
+
+def _inverse_factor(K: Array) -> Array:
+    """Of the Cholesky decomposition."""
+    L, _ = _lapack().dpotrf(K, lower=1)
+    inverse: Array = _lapack().dtrtri(L, lower=1)[0]
+    return inverse
 
 
 @cache

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import frexp
 from typing import Any
 
 import numpy as np
 
 from poem_cma._types import Array
-from poem_cma.auto.estimators import Haar, Staircase, draw_haar, draw_staircase, needed_directions
+from poem_cma.auto.estimators import Drawn, Haar, Staircase, draw_haar, draw_staircase, drawn, haar, needed_directions
 from poem_cma.auto.replay import remembered
-from poem_cma.auto.state import HAAR, REPLAY, WALK, AutoState, has, in_unit
+from poem_cma.auto.state import HAAR, REPLAY, AutoState, has, in_unit
 from poem_cma.domains import Box
 from poem_cma.randomness import Stream, Streams
 
@@ -18,6 +19,9 @@ __all__ = ["Walks", "estimate"]
 
 #: With more numbers in the directions of a step only one estimator is held at a time.
 _MOST_HELD = 2**20
+
+#: So many random numbers are drawn together, for as many steps as they last.
+_DRAWN_AT_ONCE = 2**13
 
 
 class Walks:
@@ -27,6 +31,9 @@ class Walks:
         self._streams = streams
         self._held: dict[int, Haar | Staircase] = {}
         self._of: tuple[Any, ...] = ()
+        self._block: list[Drawn] = []  # what steps along random directions draw,
+        self._first = 0  # from this number on,
+        self._q = 0  # so many directions each
         self.asked: list[tuple[int, list[int]]] = []  # what is asked
         self.sizes: list[int] = []  # at how many places
         self.asked_by: AutoState | None = None  # in this state
@@ -39,7 +46,7 @@ class Walks:
         if held is None:
             if s.values.size * len(s.x) > _MOST_HELD:
                 self.forget()  # before the next is drawn: it may be most of the memory
-            held = self._held[j] = _draw(s, j, self._streams.block(Stream.DIRECTIONS, s.samples + j))
+            held = self._held[j] = self._draw(s, j)
         return held
 
     def needed(self, s: AutoState, j: int, v: Array) -> list[int]:
@@ -53,19 +60,33 @@ class Walks:
         """Drop what is held; it is drawn again, the same, if it is asked for."""
         self._held = {}
 
-
-def _draw(s: AutoState, j: int, rng: np.random.Generator) -> Haar | Staircase:
-    domain = s.run.domain
-    n = domain.hull_dimension(len(s.x))
-    if s.kind == REPLAY and (known := remembered(s, j)) is not None:
-        return draw_haar(rng, s.centre, s.mu, s.metric, domain.tangent, n, 1, known[None], s.step)
-    if s.kind in (WALK, REPLAY):
+    def _draw(self, s: AutoState, j: int) -> Haar | Staircase:
+        domain = s.run.domain
+        n = domain.hull_dimension(len(s.x))
+        if s.kind == HAAR and not s.use_subspace:
+            now = self._drawn(s.samples + j, min(s.q, n), s.x, domain.tangent)
+            return haar(now, s.centre, s.mu, s.metric, domain.tangent, n, s.step)
+        rng = self._streams.block(Stream.DIRECTIONS, s.samples + j)
+        if s.kind == HAAR:
+            return draw_haar(rng, s.centre, s.mu, s.metric, domain.tangent, n, s.q, s.subspace, s.step)
+        if s.kind == REPLAY and (known := remembered(s, j)) is not None:
+            return draw_haar(rng, s.centre, s.mu, s.metric, domain.tangent, n, 1, known[None], s.step)
         tangent = domain.tangent if isinstance(domain, Box) else _unchanged
         dense = s.active_trials > 3 and _activity(s) > 0.8
         whole = not has(s.run, "bisection")
         return draw_staircase(rng, s.centre, s.mu, s.metric, tangent, s.order, s.q, dense, whole, s.step)
-    subspace = s.subspace if s.use_subspace else s.subspace[:0]
-    return draw_haar(rng, s.centre, s.mu, s.metric, domain.tangent, n, s.q, subspace, s.step)
+
+    def _drawn(self, number: int, q: int, x: Array, tangent: Callable[[Array], Array]) -> Drawn:
+        """What a step along q random directions draws: worked out for several numbers at once."""
+        at = number - self._first
+        if q != self._q or not 0 <= at < len(self._block):
+            count = max(1, _DRAWN_AT_ONCE // ((q + 1) * len(x)))
+            rngs = (self._streams.block(Stream.DIRECTIONS, n) for n in range(number, number + count))
+            block = drawn(rngs, count, q, x, tangent)
+            if count == 1:
+                return block[0]
+            self._block, self._first, self._q, at = block, number, q, 0
+        return self._block[at]
 
 
 def _activity(s: AutoState) -> float:
