@@ -64,9 +64,10 @@ class Auto:
             active=zero, order=order, kind=kind, choice=HAAR, q=q, trial=kind == WALK, trial_calls=0, step_calls=0,
             active_trials=0, costs=empty(0), gradients=empty(0, d), subspace=empty(0, d), shares=empty(0),
             use_subspace=False, turn=zero, turns=0, overlap=0.0, memory=empty(0, d), numbers=np.zeros(0, dtype=int),
-            kept=0, replayed=0, ridges=True, along=0.0, beside=0.0, before=x0, eps=_FLOAT32, step=step_length(_FLOAT32),
-            values=np.full((probes, 1 + q), nan), rays=empty(0, d), radii=empty(0), ray_values=empty(0, 0),
-            settled=True, picked=0, eta=0.0, g_norm=0.0, value=nan, value_spread=0.0, asked=0, samples=0, nfev=0,
+            kept=0, replayed=0, ridges=True, along=0.0, beside=0.0, before=x0, eps=_FLOAT32, sparse=False,
+            step=step_length(_FLOAT32), values=np.full((probes, 1 + q), nan), rays=empty(0, d), radii=empty(0),
+            ray_values=empty(0, 0), settled=True, picked=0, eta=0.0, g_norm=0.0, value=nan, value_spread=0.0, asked=0,
+            samples=0, nfev=0,
         )  # fmt: skip
         return with_room(s)
 

@@ -145,6 +145,7 @@ class Haar(NamedTuple):
     """Forward differences along orthonormal directions: exact on a subspace, random in its complement.
 
     Two random directions, and two of the subspace, come first: where none sees a change, the sample is taken as flat.
+    While no sample has been flat, all are asked at once.
     """
 
     base: Array
@@ -173,7 +174,7 @@ class Haar(NamedTuple):
         return rows
 
     def needed(self, v: Array, eps: float) -> list[int]:
-        return needed_directions(v, self.k, eps)
+        return needed_directions(v, self.k, eps, whole=False)
 
     def differences(self, v: Array, eps: float) -> tuple[Array, float]:
         """F's change along each direction: zero where the sample was found flat, NaN where the call failed."""
@@ -200,12 +201,12 @@ class Haar(NamedTuple):
         return isfinite(F[0]) and not all(map(isinf, F[1 : 1 + m])) and not any(map(isinf, F[1 + m :]))
 
 
-def needed_directions(v: Array, k: int, eps: float) -> list[int]:
+def needed_directions(v: Array, k: int, eps: float, whole: bool) -> list[int]:
     """`Haar.needed`, which can be told before the directions, k of a subspace among them, are drawn."""
     first = min(5 if k else 3, len(v))
     F = v.tolist()
     if isnan(F[0]):
-        return list(range(first))
+        return list(range(len(F) if whole else first))
     if isnan(F[-1]) and isfinite(F[0]):
         near = _ROUNDING * eps * abs(F[0])
         seen = [f for f in F[1:first] if isfinite(f)]

@@ -81,6 +81,7 @@ class AutoState(NamedTuple):
     before: Array  # the average before samples were asked again
     # the step under way
     eps: float  # to which values are rounded: float32's, until one is seen that is not
+    sparse: bool  # whether a sample was flat, or a call failed, so far
     step: float  # the length of differences, in smoothing radii; the same until the estimate is complete
     values: Array  # (batch, size)
     rays: Array  # (1 or 2, d) directions

@@ -11,7 +11,7 @@ import numpy as np
 from poem_cma._types import Array
 from poem_cma.auto.estimators import Drawn, Haar, Staircase, draw_haar, draw_staircase, drawn, haar, needed_directions
 from poem_cma.auto.replay import remembered
-from poem_cma.auto.state import HAAR, REPLAY, AutoState, has, in_unit
+from poem_cma.auto.state import HAAR, REPLAY, STEP, AutoState, has, in_unit
 from poem_cma.domains import Box
 from poem_cma.randomness import Stream, Streams
 
@@ -52,7 +52,8 @@ class Walks:
     def needed(self, s: AutoState, j: int, v: Array) -> list[int]:
         """Which places of the j-th xi, whose values are v, are worth a call."""
         if s.kind == HAAR:
-            return needed_directions(v, len(s.subspace) if s.use_subspace else 0, s.eps)
+            whole = s.stage == STEP and not s.sparse
+            return needed_directions(v, len(s.subspace) if s.use_subspace else 0, s.eps, whole)
         estimator = self(s, j)
         return estimator.needed(v[: estimator.size], s.eps)
 
@@ -104,17 +105,21 @@ def estimate(s: AutoState, walks: Walks, j: int) -> tuple[AutoState, Array | Non
     estimator = walks(s, j)
     v = s.values[j, : estimator.size]
     if not estimator.usable(v):
-        return s, None, v
+        return _sparse(s), None, v
     change, steps = estimator.differences(v, s.eps)
     peak = _largest(change)
     if peak == 0.0:
-        return s, np.zeros_like(s.x), np.zeros_like(change)
+        return _sparse(s), np.zeros_like(s.x), np.zeros_like(change)
     exponent = frexp(peak)[1]
     slopes = np.ldexp(change, -exponent) / steps
     top = exponent + frexp(_largest(slopes))[1]
     s = in_unit(s, max(s.unit, 2.0 ** min(max(top, -1022), 1023)))
     slopes = np.ldexp(slopes, exponent - frexp(s.unit)[1] + 1)
     return s, estimator.gradient(slopes, len(s.x)), slopes
+
+
+def _sparse(s: AutoState) -> AutoState:
+    return s if s.sparse else s._replace(sparse=True)
 
 
 def _largest(a: Array) -> float:
