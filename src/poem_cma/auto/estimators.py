@@ -176,28 +176,35 @@ class Haar(NamedTuple):
     def needed(self, v: Array, eps: float) -> list[int]:
         return needed_directions(v, self.k, eps, whole=False)
 
-    def differences(self, v: Array, eps: float) -> tuple[Array, float]:
-        """F's change along each direction: zero where the sample was found flat, NaN where the call failed."""
-        F = v.tolist()
-        near = _ROUNDING * eps * abs(F[0])
-        change = [nan if isinf(f) else f - F[0] if abs(f - F[0]) > near else 0.0 for f in F[1:]]
-        return np.array(change), self.h
+    def differences(self, v: Array, eps: float) -> tuple[list[float], float]:
+        """F's change along each direction: zero where the sample was found flat, NaN where the call failed.
 
-    def gradient(self, slopes: Array, d: int) -> Array:
-        k, m = self.k, len(self.directions) - self.k
-        c, V = slopes[:m], self.directions[:m]
-        if not isfinite(sum(c.tolist())):
-            kept = np.isfinite(c)  # the mean over the others is as unbiased
-            c, V = c[kept], V[kept]
-        g: Array = ((self.dimension - k) / len(c) * c).astype(V.dtype, copy=False) @ V
+        In a list: there are few, and Python's numbers are quicker.
+        """
+        base, *F = v.tolist()
+        near = _ROUNDING * eps * abs(base)
+        return [nan if isinf(f) else f - base if abs(f - base) > near else 0.0 for f in F], self.h
+
+    def gradient(self, slopes: list[float], d: int) -> Array:
+        k, V = self.k, self.directions
+        m = len(V) - k
+        c = slopes[:m]
+        if not isfinite(sum(c)):
+            kept = list(map(isfinite, c))  # the mean over the others is as unbiased
+            c, V = [slope for slope in c if isfinite(slope)], V[:m][kept]
+        gain = (self.dimension - k) / len(c)
+        g: Array = np.array([gain * slope for slope in c], V.dtype).dot(V[: len(c)])
         if k:
-            g += slopes[m:].astype(V.dtype, copy=False) @ self.directions[m:]
+            g += np.array(slopes[m:], V.dtype).dot(self.directions[m:])
         if not (isinstance(self.stretch, float) and self.stretch == 1.0):
             g *= self.stretch
         return g
 
     def usable(self, v: Array) -> bool:
-        m, F = len(self.directions) - self.k, v.tolist()
+        F = v.tolist()
+        if isfinite(sum(F)):
+            return True
+        m = len(self.directions) - self.k
         return isfinite(F[0]) and not all(map(isinf, F[1 : 1 + m])) and not any(map(isinf, F[1 + m :]))
 
 

@@ -91,12 +91,12 @@ def weight(s: AutoState) -> float:
     return 1.0 if s.kind == HAAR and s.use_subspace else s.q / len(s.order)
 
 
-def noted(s: AutoState, walks: Walks, j: int, g: Array, slopes: Array) -> AutoState:
+def noted(s: AutoState, walks: Walks, j: int, g: Array, slopes: Any) -> AutoState:
     """What an estimate says of the axes, of the estimators, and of its sample."""
     if s.kind == HAAR:
         return s  # random directions say nothing of these
     estimator = walks(s, j)
-    seen = slopes != 0.0
+    seen = np.asarray(slopes) != 0.0
     active = bool(seen.any())
     if active and isinstance(estimator, Staircase):
         axes = estimator.axes

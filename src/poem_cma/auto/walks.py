@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import frexp
+from math import frexp, isnan
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,9 @@ from poem_cma.domains import Box
 from poem_cma.randomness import Stream, Streams
 
 __all__ = ["Walks", "estimate"]
+
+#: An array, or a list where there are few.
+Numbers = Any
 
 #: With more numbers in the directions of a step only one estimator is held at a time.
 _MOST_HELD = 2**20
@@ -100,7 +103,7 @@ def _unchanged(V: Array) -> Array:
     return V
 
 
-def estimate(s: AutoState, walks: Walks, j: int) -> tuple[AutoState, Array | None, Array]:
+def estimate(s: AutoState, walks: Walks, j: int) -> tuple[AutoState, Array | None, Any]:
     """The gradient of the step's j-th xi, in units of the state's `unit`, and the slopes it was made of."""
     estimator = walks(s, j)
     v = s.values[j, : estimator.size]
@@ -109,19 +112,35 @@ def estimate(s: AutoState, walks: Walks, j: int) -> tuple[AutoState, Array | Non
     change, steps = estimator.differences(v, s.eps)
     peak = _largest(change)
     if peak == 0.0:
-        return _sparse(s), np.zeros_like(s.x), np.zeros_like(change)
-    exponent = frexp(peak)[1]
-    slopes = np.ldexp(change, -exponent) / steps
-    top = exponent + frexp(_largest(slopes))[1]
-    s = in_unit(s, max(s.unit, 2.0 ** min(max(top, -1022), 1023)))
-    slopes = np.ldexp(slopes, exponent - frexp(s.unit)[1] + 1)
+        return _sparse(s), np.zeros_like(s.x), np.zeros(len(change))
+    slopes: Numbers = _slopes(change, steps, s.unit) if s.unit > 0.0 else change
+    if s.unit == 0.0 or not _largest(slopes) < 1.0:
+        s = in_unit(s, max(s.unit, _unit(change, steps, peak)))
+        slopes = _slopes(change, steps, s.unit)
     return s, estimator.gradient(slopes, len(s.x)), slopes
+
+
+def _slopes(change: Numbers, steps: Any, unit: float) -> Numbers:
+    """F's changes over the steps, in units of `unit`."""
+    if isinstance(change, list):
+        return [c / unit / steps for c in change]
+    with np.errstate(over="ignore"):
+        return change / unit / steps
+
+
+def _unit(change: Numbers, steps: Any, peak: float) -> float:
+    """The least power of two above all slopes; changes, the largest of which is `peak`, may be as large as 1e300."""
+    exponent = frexp(peak)[1]
+    top = exponent + frexp(_largest(np.ldexp(change, -exponent) / steps))[1]
+    return float(2.0 ** min(max(top, -1022), 1023))
 
 
 def _sparse(s: AutoState) -> AutoState:
     return s if s.sparse else s._replace(sparse=True)
 
 
-def _largest(a: Array) -> float:
+def _largest(a: Numbers) -> float:
     """The largest size of a number, but for NaN."""
+    if isinstance(a, list):
+        return max([abs(c) for c in a if not isnan(c)], default=0.0)
     return float(np.fmax.reduce(np.abs(a), initial=0.0))
