@@ -102,26 +102,26 @@ class Auto:
         """The points of probe i of the stage, and the numbers of their xi's."""
         j, places = self._asked(s, walks)[i]
         points: Iterable[Array]
-        if s.stage == RAY:
-            points = (np.array(on_ray(s, i, r)) for i, r in _ray_points(s))
-        elif s.stage == CHECK:
-            points = (x.copy() for x in (s.run.x0, s.average))
-        elif s.stage == PICK:
-            points = (x.copy() for x in candidates(s))
-        else:
+        if s.stage in (START, STEP):
             points = walks(s, j).points(places)
+        elif s.stage == RAY:
+            points = (np.array(on_ray(s, i, r)) for i, r in _ray_points(s))
+        else:
+            points = (x.copy() for x in ((s.run.x0, s.average) if s.stage == CHECK else candidates(s)))
         number = sample_number(s, j) if s.stage == STEP else s.samples + j
         return points, [number] * len(places)
 
     def advance(self, method: Method, s: AutoState, values: Values, walks: Walks, nfev: int) -> Any:
         """The next state, from the values of the stage."""
         asked = self._asked(s, walks)
-        calls, eps = nfev - s.nfev, _rounding(s.eps, values)
+        eps = _rounding(s.eps, values)
         if s.stage in (START, STEP):
-            return self._told(s._replace(
+            everything = sum(walks.sizes) == s.values.size
+            s = s._replace(
                 asked=s.asked + len(asked), nfev=nfev, eps=eps, values=_filled(s.values, asked, values),
-                step_calls=s.step_calls + calls,
-            ), walks)  # fmt: skip
+                step_calls=s.step_calls + nfev - s.nfev,
+            )  # fmt: skip
+            return self._told(s, walks, everything)
         s = s._replace(asked=s.asked + len(asked), nfev=nfev, eps=eps)
         if s.stage == RAY:
             after = after_ray(s, values)
@@ -130,10 +130,10 @@ class Auto:
             return after_check(s, values)
         return after_pick(s, values)
 
-    def _told(self, s: AutoState, walks: Walks) -> Any:
+    def _told(self, s: AutoState, walks: Walks, everything: bool) -> Any:
         """An estimate goes on while it needs more values; then comes the step."""
         after: Any = s
-        if not self._asked(s, walks):
+        if everything or not self._asked(s, walks):
             after = after_start(s, walks) if s.stage == START else after_step(s, walks)
         return self._fit(after, walks) if isinstance(after, AutoState) else after
 

@@ -23,6 +23,7 @@ __all__ = ["after_step", "at_scale", "next_step", "noted", "smoothed", "weight",
 _CHECK_AT = 0.2  # of the budget
 _REACH = 1.2  # probes stray no further from the centre than this many smoothing radii
 _MOST_GROWTH = 1.1  # of the weight, from step to step: a change of the estimator must not overturn the run
+_LEAST = 1e-9  # of the largest coordinate, for mu
 _RESOLVED = 300.0  # rounding errors that a difference must be worth
 
 
@@ -50,15 +51,15 @@ def after_step(s: AutoState, walks: Walks) -> Any:
     g_norm = length(g)
     g *= w
     outward = float(g.dot(s.x - s.run.x0))
+    summed, G = s.s + g, plus(s.G, g, g)
+    x, r, eta = _moved(s, g, summed, G)
+    path_weight = s.path_weight + w
     s = s._replace(
-        t=s.t + 1, s=s.s + g, G=plus(s.G, g, g), weight=s.weight + w,
-        path_weight=s.path_weight + w,
-        last_weight=s.last_weight if s.trial and s.t > 0 else w,
+        t=s.t + 1, x=x, r=r, eta=eta, s=summed, G=G, weight=s.weight + w, path_weight=path_weight,
+        last_weight=s.last_weight if s.trial and s.t > 0 else w, averages=_averages(s.averages, x, w / path_weight),
         radial=s.radial + outward, radial_squares=s.radial_squares + outward**2, g_norm=g_norm, value=value,
         value_spread=spread,
     )  # fmt: skip
-    x, r, eta = _moved(s, g)
-    s = s._replace(x=x, r=r, eta=eta, averages=_averages(s, x, w))
     del g, total  # they may be large
     if s.weight >= s.rescale_at:
         s = at_scale(rescaled(s))
@@ -71,12 +72,11 @@ def after_step(s: AutoState, walks: Walks) -> Any:
     return s
 
 
-def _averages(s: AutoState, x: Array, w: float) -> Array:
-    """The averages, with x."""
-    averages: Array = x - s.averages
-    share = w / s.path_weight
+def _averages(before: Array, x: Array, share: float) -> Array:
+    """The averages, with x, which has this share of all weights."""
+    averages: Array = x - before
     averages *= np.array([[1.0 - (1.0 - share) ** (decay + 1.0)] for decay in DECAYS], x.dtype)
-    averages += s.averages
+    averages += before
     return averages
 
 
@@ -137,28 +137,30 @@ def _smoothing(s: AutoState, step: float) -> float:
     size, slope = abs(s.value), s.g_norm * (s.unit or 1.0)
     resolved = _RESOLVED * s.eps * len(s.x) * size / (step * slope) if slope > 0.0 else 0.0
     resolved = min(resolved, s.R) if isfinite(resolved) else 0.0
-    return max(0.5 * s.R / sqrt(s.t + 1.0), resolved, 1e-9 * float(np.abs(s.x).max()), 1e-30)
+    mu = max(0.5 * s.R / sqrt(s.t + 1.0), resolved, 1e-30)
+    return mu if mu > _LEAST * length(s.x) else max(mu, _LEAST * float(np.abs(s.x).max()))
 
 
 def at_scale(s: AutoState) -> AutoState:
     """At a new scale: with dual averaging x follows from it."""
     if not s.dual:
         return s
-    x, r, eta = _moved(s, s.s)
+    x, r, eta = _moved(s, s.s, s.s, s.G)
     return s._replace(x=x, r=r, eta=eta)
 
 
-def _moved(s: AutoState, g: Array) -> tuple[Array, float, float]:
+def _moved(s: AutoState, g: Array, summed: Array, G: Array) -> tuple[Array, float, float]:
     """x = argmin <g, x> + sqrt(Gamma / 2) / R |x - x_t|^2_D, a projection in the metric: the step of least regret.
 
-    With dual averaging g is the sum of all gradients, and x_0 takes the place of x_t. Also |x - x_0| and the step size.
+    With dual averaging the sum of all gradients takes the place of g, and x_0 that of x_t. Gamma is the sum of G in the
+    metric. Also |x - x_0| and the step size.
     """
     even = is_even(s.metric)
-    Gamma = float(np.add.reduce(s.G, dtype=float)) / float(s.metric[0]) if even else float((s.G / s.metric).sum())
+    Gamma = float(np.add.reduce(G, dtype=float)) / float(s.metric[0]) if even else float((G / s.metric).sum())
     if Gamma == 0.0:
         return s.x, s.r, s.eta
     eta = s.R / sqrt(2.0 * Gamma)
-    target = (-eta / (s.metric[0] if even else s.metric)) * (s.s if s.dual else g)
+    target = (-eta / (s.metric[0] if even else s.metric)) * (summed if s.dual else g)
     target += s.run.x0 if s.dual else s.x
     x = s.run.domain.project(target) if even else s.run.domain.project(target, s.metric)
     return x, distance(x, s.run.x0), eta
