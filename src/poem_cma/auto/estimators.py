@@ -164,13 +164,13 @@ class Haar(NamedTuple):
 
     def _rows(self, places: list[int]) -> Array:
         """The points of places that follow each other."""
-        rows = np.empty((len(places), len(self.base)), self.base.dtype)
-        first = places[0]
+        base, V = self.base, self.directions
+        rows = np.empty((len(places), len(base)), base.dtype)
         ahead = rows
-        if first == 0:
-            rows[0], ahead, first = self.base, rows[1:], 1
-        np.multiply(self.h / self.stretch, self.directions[first - 1 : places[-1]], out=ahead)
-        ahead += self.base
+        if places[0] == 0:
+            rows[0], ahead = base, rows[1:]
+        np.multiply(self.h / self.stretch, V[places[-1] - len(ahead) : places[-1]], out=ahead)
+        ahead += base
         return rows
 
     def needed(self, v: Array, eps: float) -> list[int]:
@@ -232,10 +232,11 @@ class Drawn(NamedTuple):
 
 def drawn(rngs: Iterable[np.random.Generator], count: int, q: int, x: Array, tangent: Tangent) -> list[Drawn]:
     """Of as many estimates as there are generators, `count`, worked on together."""
-    W, Z = np.empty((count, len(x) + 2), x.dtype), np.empty((count, q, len(x)), x.dtype)
-    for rng, w, z in zip(rngs, W, Z, strict=True):
-        rng.standard_normal(out=w, dtype=x.dtype)
-        rng.standard_normal(out=z, dtype=x.dtype)
+    d = len(x)
+    numbers = np.empty((count, d + 2 + q * d), x.dtype)
+    for rng, row in zip(rngs, numbers, strict=True):
+        rng.standard_normal(out=row, dtype=x.dtype)
+    W, Z = numbers[:, : d + 2], numbers[:, d + 2 :].reshape(count, q, d)
     return list(map(Drawn, W, map(length, W), orthonormal(tangent(Z))))
 
 
