@@ -37,19 +37,19 @@ def step_length(eps: float) -> float:
     return 0.1 if eps > 1e-10 else 1e-3
 
 
-def _around(x: Array, mu: float, metric: Array, tangent: Tangent, w: Array, size: float) -> Array:
+def _around(x: Array, mu: float, stretch: Array | float, tangent: Tangent, w: Array, size: float) -> Array:
     """Uniform in the ellipsoid of radius mu around x: of d + 2 coordinates on a sphere, d are uniform in the ball.
 
     w are d + 2 normal numbers, and size is |w|.
     """
-    base = tangent(w[:-2] * (mu / size / stretch_of(metric)))
+    base = tangent(w[:-2] * (mu / size / stretch))
     base += x
     return base
 
 
 def _base(rng: np.random.Generator, x: Array, mu: float, metric: Array, tangent: Tangent) -> Array:
     w = rng.standard_normal(len(x) + 2, x.dtype)
-    return _around(x, mu, metric, tangent, w, length(w))
+    return _around(x, mu, stretch_of(metric), tangent, w, length(w))
 
 
 class Staircase(NamedTuple):
@@ -242,8 +242,8 @@ def drawn(rngs: Iterable[np.random.Generator], count: int, q: int, x: Array, tan
 
 def haar(now: Drawn, x: Array, mu: float, metric: Array, tangent: Tangent, n: int, step: float) -> Haar:
     """Along random directions of a space of n dimensions."""
-    base = _around(x, mu, metric, tangent, now.w, now.size)
-    return Haar(base, now.V, 0, stretch_of(metric), step * mu, n)
+    stretch = stretch_of(metric)
+    return Haar(_around(x, mu, stretch, tangent, now.w, now.size), now.V, 0, stretch, step * mu, n)
 
 
 def draw_haar(

@@ -156,11 +156,12 @@ def _moved(s: AutoState, g: Array, summed: Array, G: Array) -> tuple[Array, floa
     metric. Also |x - x_0| and the step size.
     """
     even = is_even(s.metric)
-    Gamma = float(np.add.reduce(G, dtype=float)) / float(s.metric[0]) if even else float((G / s.metric).sum())
+    D: Any = float(s.metric[0]) if even else s.metric
+    Gamma = float(np.add.reduce(G, dtype=float)) / D if even else float((G / D).sum())
     if Gamma == 0.0:
         return s.x, s.r, s.eta
     eta = s.R / sqrt(2.0 * Gamma)
-    target = (-eta / (s.metric[0] if even else s.metric)) * (summed if s.dual else g)
+    target = (-eta / D) * (summed if s.dual else g)
     target += s.run.x0 if s.dual else s.x
     x = s.run.domain.project(target) if even else s.run.domain.project(target, s.metric)
     return x, distance(x, s.run.x0), eta
