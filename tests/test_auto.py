@@ -12,7 +12,9 @@ from problems import hinge
 from statistics_helpers import assert_unbiased
 
 import poem_cma as pc
-from poem_cma.auto.estimators import Haar, Staircase, draw_haar, draw_staircase
+from poem_cma.auto.estimators import Drawn, Haar, Staircase, draw_haar, draw_staircase, drawn
+from poem_cma.auto.state import STEP
+from poem_cma.randomness import Stream, Streams
 
 EPS = float(np.finfo(float).eps)
 
@@ -137,6 +139,45 @@ def test_failed_directions_are_left_out_and_the_others_rescaled() -> None:
         change, steps = estimator.differences(v, EPS)
         g.append(estimator.gradient(slopes_of(change, steps), d))
     assert_unbiased(np.array(g), a)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(("d", "q"), [(40, 4), (10, 3), (2100, 2)])
+def test_directions_drawn_together_are_those_drawn_alone(d: int, q: int, dtype: Any) -> None:
+    """Bit for bit: by a Cholesky factor, by QR, and in many dimensions, where they are orthogonal but for a little."""
+    x, streams = np.zeros(d, dtype), Streams(7)
+
+    def draws(first: int, count: int) -> list[Drawn]:
+        rngs = (streams.block(Stream.DIRECTIONS, first + i) for i in range(count))
+        return drawn(rngs, count, q, x, lambda V: V - V.mean(axis=-1, keepdims=True))
+
+    together = draws(3, 5)
+    for number in (5, 3, 7):
+        (alone,) = draws(number, 1)
+        now = together[number - 3]
+        assert (now.w.tobytes(), now.size, now.V.tobytes()) == (alone.w.tobytes(), alone.size, alone.V.tobytes())
+    eps = 0.2 if d > 2000 else 1e-5 if dtype == np.float32 else 1e-12
+    np.testing.assert_allclose(together[0].V @ together[0].V.T, np.eye(q), atol=eps)
+    assert np.abs(together[0].V.sum(axis=-1)).max() < 1e-4
+    assert not np.array_equal(together[0].V, together[1].V)
+
+
+def test_all_points_are_asked_at_once_until_a_sample_is_flat() -> None:
+    """Then two directions come first, and a flat sample costs three calls."""
+    d, flat_from = 30, 600
+    opt = pc.Optimizer(np.zeros(d), method=pc.methods.auto(walks=False), budget=1500, seed=0)
+    sizes, flat = [], []
+    while (probe := opt.ask()) is not None:
+        if opt._state.stage == STEP:
+            sizes.append(len(probe.points))
+            flat.append(opt.nfev >= flat_from and probe.numbers[0] % 2 == 0)
+        opt.tell(probe, [0.0 if flat and flat[-1] else float(np.abs(x - 1.0).sum()) for x in probe.points])
+    first = flat.index(True)
+    assert first > 20
+    assert set(sizes[: first + 1]) == {5}
+    later = list(zip(sizes, flat, strict=True))[first + 1 : -4]  # at the end there may be calls for fewer directions
+    assert later.count((3, True)) > 20
+    assert set(later) == {(3, True), (3, False), (2, False)}
 
 
 # The whole method

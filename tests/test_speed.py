@@ -55,7 +55,7 @@ def test_a_step_of_poem_takes_few_function_calls() -> None:
     assert seen["c_call"] / steps < 38
 
 
-@pytest.mark.parametrize(("vectorized", "python", "compiled"), [(False, 29, 41), (True, 29, 38)])
+@pytest.mark.parametrize(("vectorized", "python", "compiled"), [(False, 22.5, 35), (True, 21.5, 30.5)])
 def test_a_step_of_auto_takes_few_function_calls(vectorized: bool, python: float, compiled: float) -> None:
     """For each oracle call, in steps along four random directions; the objective included."""
 
@@ -69,7 +69,7 @@ def test_a_step_of_auto_takes_few_function_calls(vectorized: bool, python: float
     before = opt.nfev
     seen = calls_of(lambda: [opt.answer(oracle.evaluate) for _ in range(200)])
     told = opt.nfev - before
-    assert 450 < told < 550  # two and a half a stage
+    assert told == 1000  # five a stage: no sample is flat
     assert seen["call"] / told < python
     assert seen["c_call"] / told < compiled
 
