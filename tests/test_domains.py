@@ -565,3 +565,16 @@ class Short(Halfspace):
 def test_errors_say_what_was_wrong(error: type[Exception], message: str, attempt: Callable[[], object]) -> None:
     with pytest.raises(error, match=message):
         attempt()
+
+
+def test_what_a_box_has_worked_out_is_not_handed_on() -> None:
+    """Neither to a smaller box, which may hold a coordinate fixed, nor to what is printed."""
+    box = Box([0.0, 0.0], [1.0, 4.0])
+    printed = repr(box)
+    V = np.ones((3, 2))
+    assert box.tangent(V) is V
+    smaller = box.shrunk(0.5)  # the first coordinate has no room left
+    assert smaller.hull_dimension(2) == 1
+    np.testing.assert_array_equal(smaller.tangent(V), V * [0.0, 1.0])
+    assert box.hull_dimension(2) == 2
+    assert repr(box) == printed

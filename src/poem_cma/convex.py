@@ -35,7 +35,7 @@ class ConvexSet(ABC):
         raise AttributeError(f"a {type(self).__name__} cannot change: make a new one")
 
     def __repr__(self) -> str:
-        told = {k: v for k, v in vars(self).items() if v is not getattr(type(self), k, ...)}
+        told = {k: v for k, v in self._parts().items() if v is not getattr(type(self), k, ...)}
         return f"{type(self).__name__}({', '.join(f'{k}={short(v)}' for k, v in told.items())})"
 
     def for_dimension(self, d: int) -> Self:
@@ -120,8 +120,12 @@ class ConvexSet(ABC):
 
     def _with(self, **changes: object) -> Self:
         other = object.__new__(type(self))
-        vars(other).update(vars(self) | changes)
+        vars(other).update(self._parts() | changes)
         return other
+
+    def _parts(self) -> dict[str, Any]:
+        """What the set is made of, without what was worked out from it (`cached_property`)."""
+        return {name: value for name, value in vars(self).items() if not name.startswith("_")}
 
     def _known(self, wanted: str) -> int:
         if self.dimension is None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Self, final
+from functools import cached_property
+from typing import Any, Self, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -98,12 +99,17 @@ class Box(ConvexSet):
         d = self._known("diameter")
         return projections.length(np.broadcast_to(self._width(), d))
 
+    @cached_property
+    def _free(self) -> Any:
+        """Which coordinates are not fixed; True where none is."""
+        free = np.asarray(self.lower < self.upper)
+        return True if free.all() else free
+
     def hull_dimension(self, d: int) -> int:
-        return int(np.count_nonzero(np.broadcast_to(self.lower < self.upper, d)))
+        return d if self._free is True else int(np.count_nonzero(np.broadcast_to(self._free, d)))
 
     def tangent(self, V: Array, scale: float | Array = 1.0) -> Array:
-        free = self.lower < self.upper
-        return V if np.all(free) else V * free
+        return V if self._free is True else V * self._free
 
     def nearest(self, x: Array, weight: Array | None = None) -> Array:
         return projections.box(x, self.lower, self.upper)
