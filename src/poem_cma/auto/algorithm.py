@@ -140,7 +140,10 @@ class Auto:
     def _fit(self, s: AutoState, walks: Walks) -> AutoState:
         """End the run in time: a stage that does not fit in the budget gives way to the last one."""
         last = picks(s.run) * CANDIDATES
-        if s.stage in (START, RAY, STEP, CHECK) and s.nfev + sum(self.stage(None, s, walks)) > s.run.budget - last:  # type: ignore[arg-type]
+        left = s.run.budget - last - s.nfev
+        if s.stage in (START, STEP) and s.values.size <= left:
+            return s  # whichever places are asked
+        if s.stage in (START, RAY, STEP, CHECK) and sum(self.stage(None, s, walks)) > left:  # type: ignore[arg-type]
             s = s._replace(samples=s.samples + len(s.values))
             return s._replace(stage=PICK) if last else finished(s)
         return s

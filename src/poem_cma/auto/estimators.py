@@ -222,12 +222,9 @@ def needed_directions(v: Array, k: int, eps: float, whole: bool) -> list[int]:
     return []
 
 
-class Drawn(NamedTuple):
-    """The random numbers of an estimate along random directions."""
-
-    w: Array  # d + 2, for the base
-    size: float  # |w|
-    V: Array  # (q, d) orthonormal directions
+#: The random numbers of an estimate along random directions: w, which are d + 2 for the base, |w|, and q orthonormal
+#: directions V (q, d).
+Drawn = tuple[Array, float, Array]
 
 
 def drawn(rngs: Iterable[np.random.Generator], count: int, q: int, x: Array, tangent: Tangent) -> list[Drawn]:
@@ -237,13 +234,13 @@ def drawn(rngs: Iterable[np.random.Generator], count: int, q: int, x: Array, tan
     for rng, row in zip(rngs, numbers, strict=True):
         rng.standard_normal(out=row, dtype=x.dtype)
     W, Z = numbers[:, : d + 2], numbers[:, d + 2 :].reshape(count, q, d)
-    return list(map(Drawn, W, map(length, W), orthonormal(tangent(Z))))
+    return list(zip(W, map(length, W), orthonormal(tangent(Z)), strict=True))
 
 
 def haar(now: Drawn, x: Array, mu: float, metric: Array, tangent: Tangent, n: int, step: float) -> Haar:
     """Along random directions of a space of n dimensions."""
-    stretch = stretch_of(metric)
-    return Haar(_around(x, mu, stretch, tangent, now.w, now.size), now.V, 0, stretch, step * mu, n)
+    (w, size, V), stretch = now, stretch_of(metric)
+    return Haar(_around(x, mu, stretch, tangent, w, size), V, 0, stretch, step * mu, n)
 
 
 def draw_haar(
