@@ -75,7 +75,7 @@ def after_step(s: AutoState, walks: Walks) -> Any:
 def _averages(before: Array, x: Array, share: float) -> Array:
     """The averages, with x, which has this share of all weights."""
     averages: Array = x - before
-    averages *= np.array([[1.0 - (1.0 - share) ** (decay + 1.0)] for decay in DECAYS], x.dtype)
+    averages *= np.array([1.0 - (1.0 - share) ** (decay + 1.0) for decay in DECAYS], x.dtype)[:, None]
     averages += before
     return averages
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import frexp, isnan
+from math import frexp, isfinite, isnan
 from typing import Any
 
 import numpy as np
@@ -142,5 +142,6 @@ def _sparse(s: AutoState) -> AutoState:
 def _largest(a: Numbers) -> float:
     """The largest size of a number, but for NaN."""
     if isinstance(a, list):
-        return max([abs(c) for c in a if not isnan(c)], default=0.0)
+        sizes = list(map(abs, a))
+        return max(sizes) if isfinite(sum(sizes)) else max([c for c in sizes if not isnan(c)], default=0.0)
     return float(np.fmax.reduce(np.abs(a), initial=0.0))
