@@ -286,21 +286,14 @@ def orthonormal(Z: Array) -> Array:
         return rows.reshape(Z.shape)
     if 4 * q > d:
         return np.linalg.qr(Z.swapaxes(-1, -2))[0].swapaxes(-1, -2)
-    K = Z @ Z.swapaxes(-1, -2)
-    inverse = np.array([_inverse_factor(k) for k in K.reshape(-1, q, q)], Z.dtype)
-    return inverse.reshape(K.shape) @ Z
-
-
-def _inverse_factor(K: Array) -> Array:
-    """Of the Cholesky decomposition."""
-    L, _ = _lapack().dpotrf(K, lower=1)
-    inverse: Array = _lapack().dtrtri(L, lower=1)[0]
-    return inverse
+    L = np.linalg.cholesky((Z @ Z.swapaxes(-1, -2)).astype(np.float64, copy=False))
+    basis: Array = np.linalg.inv(L).astype(Z.dtype, copy=False) @ Z
+    return basis
 
 
 @cache
 def _lapack() -> Any:
-    from scipy.linalg import lapack  # numpy's ways to it take ten times as long on small matrices
+    from scipy.linalg import lapack  # numpy's QR takes five times as long on small matrices
 
     return lapack
 
