@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import poem_cma as pc
+from poem_cma import problems
+from poem_cma.auto.scale import followed
 from poem_cma.auto.state import REPLAY
 
 
@@ -109,7 +111,7 @@ def test_units_of_the_variables_do_not_matter(loss: Any) -> None:
             opt = pc.Optimizer(np.zeros(d), method=pc.methods.auto(**parts), budget=8000, seed=seed)
             drive(opt, lambda x, n, seed=seed: F(x * sizes, 10**6 * seed + n))
             ends.append(distance(opt.result().x * sizes))
-        return float(np.median(ends))
+        return max(ends)
 
     assert end(sizes) < max(2.0 * end(np.ones(d)), 0.1)
     assert end(sizes, units=False) > 0.5
@@ -201,3 +203,20 @@ def test_the_effective_dimension_is_estimated() -> None:
             budget=12_000, seed=0, vectorized=True,
         )  # fmt: skip
         assert result.history["effective_dimension"][-1] == pytest.approx(rank, rel=0.5)
+
+
+@pytest.mark.parametrize(("name", "directions"), [("squared-rank20-of-100", 4), ("squared-full-rank-100", 100)])
+@pytest.mark.parametrize("seed", [1, 600])
+def test_the_rank_of_the_gradients_is_judged_by_more_than_the_first(name: str, directions: int, seed: int) -> None:
+    """With seed 600 the first eight gradients of rank 20 look as if they filled the 100 dimensions."""
+    result = problems.load(name).solve(budget=10_000, seed=seed, evaluate=0)
+    assert np.median(result.history["directions"][-5:]) == directions
+
+
+def test_the_scale_follows_only_what_is_more_than_chance() -> None:
+    assert followed(1.0, 0.5, radial=0.9, radial_squares=1.0) == 1.0
+    assert followed(1.0, 0.5, radial=1.1, radial_squares=1.0) == 0.5
+    assert followed(1.0, 2.0, radial=-0.9, radial_squares=1.0) == 1.0
+    assert followed(1.0, 2.0, radial=-1.1, radial_squares=1.0) == 2.0
+    assert followed(1.0, 9.0, radial=-1.1, radial_squares=1.0) == 4.0
+    assert followed(1.0, 0.5, radial=-5.0, radial_squares=1.0) == 1.0

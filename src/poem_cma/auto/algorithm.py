@@ -26,9 +26,10 @@ import numpy as np
 from poem_cma._types import Array
 from poem_cma.auto.compare import CANDIDATES, after_check, after_pick, candidates, checks, finished, picks
 from poem_cma.auto.estimators import step_length
+from poem_cma.auto.ray import after_ray, on_ray, ray_places
 from poem_cma.auto.replay import sample_number
 from poem_cma.auto.scale import first_distance
-from poem_cma.auto.start import after_ray, after_start, first_estimates, on_ray
+from poem_cma.auto.start import after_start, first_estimates
 from poem_cma.auto.state import CHECK, DECAYS, HAAR, PICK, RAY, START, STEP, WALK, AutoState, empty, even
 from poem_cma.auto.steps import after_step, with_room
 from poem_cma.auto.walks import Walks
@@ -66,8 +67,8 @@ class Auto:
             use_subspace=False, turn=zero, turns=0, overlap=0.0, memory=empty(0, d), numbers=np.zeros(0, dtype=int),
             kept=0, replayed=0, ridges=True, along=0.0, beside=0.0, before=x0, eps=_FLOAT32, sparse=False,
             step=step_length(_FLOAT32), values=np.full((probes, 1 + q), nan), rays=empty(0, d), radii=empty(0),
-            ray_values=empty(0, 0), settled=True, picked=0, eta=0.0, g_norm=0.0, value=nan, value_spread=0.0, asked=0,
-            samples=0, nfev=0,
+            ray_values=empty(0, 0), between=False, settled=True, picked=0, eta=0.0, g_norm=0.0, value=nan,
+            value_spread=0.0, asked=0, samples=0, nfev=0,
         )  # fmt: skip
         return with_room(s)
 
@@ -91,7 +92,7 @@ class Auto:
                     asked.append((j, places))
             return asked
         if s.stage == RAY:
-            return [(j, list(range(len(_ray_points(s))))) for j in range(len(s.values))]
+            return [(j, list(range(len(ray_places(s))))) for j in range(len(s.values))]
         if s.stage == CHECK:
             return [(j, [0, 1]) for j in range(checks(s.run))]
         if s.stage == PICK:
@@ -105,7 +106,7 @@ class Auto:
         if s.stage in (START, STEP):
             points = walks(s, j).points(places)
         elif s.stage == RAY:
-            points = (np.array(on_ray(s, i, r)) for i, r in _ray_points(s))
+            points = (np.array(on_ray(s, i, r)) for i, r in ray_places(s))
         else:
             points = (x.copy() for x in ((s.run.x0, s.average) if s.stage == CHECK else candidates(s)))
         number = sample_number(s, j) if s.stage == STEP else s.samples + j
@@ -169,12 +170,6 @@ def _filled(values: Array, asked: list[tuple[int, list[int]]], told: Values) -> 
         for place, f in zip(places, F, strict=True):
             row[place] = f if isfinite(f) else inf  # infinite: not to be had
     return v
-
-
-def _ray_points(s: AutoState) -> list[tuple[int, float]]:
-    """Which ray, and how far; points at x_0 itself belong to no ray."""
-    at_x0 = [(0, 0.0)] * int((s.radii == 0.0).sum())
-    return at_x0 + [(i, float(r)) for i in range(len(s.rays)) for r in s.radii if r > 0.0]
 
 
 def _rounding(eps: float, values: Values) -> float:

@@ -21,8 +21,9 @@ __all__ = ["DIRECTIONS", "learn", "next_estimator", "on_axes"]
 
 DIRECTIONS = 4  # random directions a step
 _BESIDE = 2  # random directions beside a subspace
-_FEW_AXES = 16  # so few that walks are always taken
-_TRIALS = 8  # full walks before the rank of the gradients is judged
+_FEW_AXES = 32  # so few that walks are always taken
+_TRIALS, _JUDGED = 8, 16  # full walks before the rank of the gradients is judged, and the most that are judged together
+_EVEN = 0.6  # rank per axis, from which on gradients fill the space
 _FIRST_SHARE, _LATER_SHARE = 0.33, 0.05  # of the calls for trials, before and after
 _FIRST_AFFORDED, _AFFORDED = 0.1, 0.02  # of the budget, for a full walk
 _CHEAP = 0.6  # calls per axis at which walks win
@@ -82,13 +83,16 @@ def learn(s: AutoState, g: Array, active: bool, calls: int) -> AutoState:
         overlap=s.overlap + float(turn @ s.turn) ** 2,
     )  # fmt: skip
     if s.trial:
-        s = _extend(s, g)._replace(gradients=np.concatenate((s.gradients, g[None]))[-_TRIALS:])
+        s = _extend(s, g)
+    judged = s.trial or (s.choice == WALK and len(s.gradients) < _JUDGED)
+    if judged:
+        s = s._replace(gradients=np.concatenate((s.gradients, g[None]))[-_JUDGED:])
     if costs.mean() < _CHEAP:
         choice = WALK
-    elif s.use_subspace or not s.trial:
+    elif s.use_subspace or not judged:
         choice = s.choice
     else:
-        even = len(s.gradients) >= _TRIALS and _rank(s) > 0.5 * len(s.order)
+        even = len(s.gradients) >= _TRIALS and _rank(s) > _EVEN * len(s.order)
         choice = WALK if even else HAAR
     return s._replace(choice=choice)
 

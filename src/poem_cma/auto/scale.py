@@ -13,13 +13,13 @@ from poem_cma.core import Run
 __all__ = [
     "EVERY",
     "bounds_matter",
-    "choose_radius",
     "first_distance",
     "followed",
     "in_subspace",
     "in_units",
     "measurable",
     "rescaled",
+    "spread_of_slopes",
 ]
 
 EVERY = 1.15  # growth of the gradients' weight between two looks at the scale
@@ -37,14 +37,6 @@ def bounds_matter(run: Run, radius: float) -> bool:
     """Whether the run will come to where the domain ends, as far as its first scale can tell."""
     forced: bool | None = run.method.settings.get("dual")
     return radius >= _NEAR * run.domain.diameter if forced is None else forced
-
-
-def choose_radius(means: Array, tiny: float) -> float | None:
-    """From the mean changes of F at x_0, tiny, 10 tiny, 100 tiny, ...: the least radius with 90% of the decrease."""
-    best = float(means.min())
-    if not best < 0.0:
-        return None
-    return float(tiny * 10.0 ** (int((means <= 0.9 * best).argmax()) - 1))
 
 
 def rescaled(s: AutoState) -> AutoState:
@@ -69,11 +61,11 @@ def followed(R: float, r: float, radial: float, radial_squares: float) -> float:
     """R becomes r, the distance of the average from x_0, where the slopes along the way agree.
 
     The sum of <g, x - x_0> since the last look is negative where going further out would have paid, and positive where
-    less far would have. Without asking it, noise alone would drive the scale.
+    less far would have. It must be more than chance makes it: noise alone would drive the scale, mostly to zero.
     """
-    r = min(r, _MOST_GROWTH * R)
-    further = r > R and radial < -sqrt(radial_squares)
-    less_far = 0.0 < r < R and radial > 0.0
+    r, chance = min(r, _MOST_GROWTH * R), sqrt(radial_squares)
+    further = r > R and radial < -chance
+    less_far = 0.0 < r < R and radial > chance
     return r if further or less_far else R
 
 
@@ -108,6 +100,13 @@ def measurable(s: AutoState) -> bool:
         and len(s.order) == len(s.x)
         and float(s.tested.min(initial=np.inf)) > 0.0
     )
+
+
+def spread_of_slopes(s: AutoState) -> float:
+    """How many times larger the slopes of one axis are than those of another, where they have any."""
+    seen = s.active > 0.0
+    squares = s.squares[seen] / s.active[seen]
+    return sqrt(float(squares.max()) / float(squares.min())) if len(squares) else 1.0
 
 
 def in_units(s: AutoState) -> Array:

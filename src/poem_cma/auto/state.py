@@ -85,8 +85,9 @@ class AutoState(NamedTuple):
     step: float  # the length of differences, in smoothing radii; the same until the estimate is complete
     values: Array  # (batch, size)
     rays: Array  # (1 or 2, d) directions
-    radii: Array  # of the points along them
-    ray_values: Array  # (1 or 2, radii so far) mean changes of F; x_0 comes first
+    radii: Array  # of the points along them, x_0 first; those that are asked come last
+    ray_values: Array  # (1 or 2, radii that were asked) mean changes of F
+    between: bool  # whether radii between the decades are asked
     settled: bool  # whether the scale was found by values, or has proved itself since
     picked: int  # which of the candidates is returned
     # for the reader

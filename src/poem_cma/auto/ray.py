@@ -1,0 +1,127 @@
+"""The first scale: values along the rays that the first estimates point to.
+
+First at x_0, and at radii that grow tenfold, until going further makes it worse; then once more between the decades
+beside the best one. The scale is the least radius with most of the decrease. Where slopes differ much in size there are
+two rays, the second in units in which they do not, and the better of them also says in which metric the run begins.
+"""
+
+from __future__ import annotations
+
+from math import inf, sqrt
+from typing import Any
+
+import numpy as np
+
+from poem_cma._types import Array
+from poem_cma.auto.compare import hand_over_noise
+from poem_cma.auto.scale import bounds_matter, in_units, spread_of_slopes
+from poem_cma.auto.start import DECADES, start_again
+from poem_cma.auto.state import AutoState, empty, size
+from poem_cma.auto.steps import at_scale, next_step
+from poem_cma.core import Values
+
+__all__ = ["after_ray", "on_ray", "ray_places"]
+
+_MOST_DECADES = 18
+_MOST = 0.9  # of the decrease
+_MUCH_BETTER, _NOT_MUCH_WORSE = 1.25, 0.5  # in decrease, for the metric in which units do not matter
+_FAR_APART = 1e3  # slopes whose sizes differ by more than that have units: without them a run would get nowhere
+
+_OWN_NOISE = (
+    "two calls at the same point, on the same sample, gave different values, so auto went on with pairs of points "
+    "far apart: if the noise can be fixed by a seed, draw it in sample= and pass it on"
+)
+
+
+def ray_places(s: AutoState) -> list[tuple[int, float]]:
+    """What is asked on every xi: which ray, and how far; points at x_0 itself belong to no ray."""
+    asked = s.radii[s.ray_values.shape[1] :]
+    at_x0 = [(0, 0.0)] * int((asked == 0.0).sum())
+    return at_x0 + [(i, float(r)) for i in range(len(s.rays)) for r in asked if r > 0.0]
+
+
+def on_ray(s: AutoState, i: int, radius: float) -> Array:
+    """The point of the i-th ray at a distance from x_0."""
+    x: Array = s.run.domain.project(s.run.x0 - radius * s.rays[i]) if radius > 0.0 else s.run.x0
+    return x
+
+
+def after_ray(s: AutoState, values: Values) -> Any:
+    """Go on outwards while it pays, then look between; then the scale is where most of the decrease is had."""
+    V = np.array(values)
+    rays, known = s.ray_values.shape
+    if known == 0:
+        if not _same(V[:, 0], V[:, 1]):
+            return hand_over_noise(s, _OWN_NOISE)
+        at_x0 = np.where(np.isfinite(V[:, :1]), V[:, :1], V[:, 1:2])  # for each xi
+        s = s._replace(values=at_x0, radii=s.radii[1:], ray_values=empty(rays, 1))
+        V = V[:, 2:]
+    changes = _mean_changes(V, s.values[:, 0]).reshape(rays, -1)
+    s = s._replace(ray_values=np.concatenate((s.ray_values, changes), axis=1))
+    if not s.between:
+        if _outwards(s):
+            return s._replace(radii=np.concatenate((s.radii, 10.0 * s.radii[-1] * DECADES)))
+        if np.any(s.ray_values < 0.0):
+            return s._replace(radii=np.concatenate((s.radii, _beside(s))), between=True)
+    return _settled(s)
+
+
+def _outwards(s: AutoState) -> bool:
+    """Whether the outermost radius is the best on a ray that does not end there."""
+    outermost = float(s.radii[-1])
+    return len(s.radii) <= _MOST_DECADES and any(
+        row[-1] <= row.min() and not np.array_equal(on_ray(s, i, outermost), on_ray(s, i, outermost / 10.0))
+        for i, row in enumerate(s.ray_values)
+    )
+
+
+def _beside(s: AutoState) -> Array:
+    """Half a decade less, and more, than the radius that is best so far, on either ray."""
+    best = [_least_radius(s, i) for i, row in enumerate(s.ray_values) if row.min() < 0.0]
+    return np.unique([r * factor for r in best for factor in (sqrt(0.1), sqrt(10.0))])
+
+
+def _least_radius(s: AutoState, i: int) -> float:
+    """The least radius with most of the decrease on the i-th ray."""
+    row = s.ray_values[i]
+    return float(s.radii[row <= _MOST * row.min()].min())
+
+
+def _settled(s: AutoState) -> AutoState:
+    """Begin at the scale that was found, on the better ray."""
+    decrease = [-float(row.min()) for row in s.ray_values]
+    if max(decrease) <= 0.0:
+        return start_again(s)
+    best = 1 if len(decrease) == 2 and decrease[1] > _demanded(s) * decrease[0] else 0
+    s = _on_the_way(s, best, _least_radius(s, best))
+    return next_step(at_scale(s._replace(rays=empty(0, len(s.x)))))
+
+
+def _demanded(s: AutoState) -> float:
+    """How much of the first ray's decrease the second must have."""
+    return _NOT_MUCH_WORSE if spread_of_slopes(s) > _FAR_APART else _MUCH_BETTER
+
+
+def _on_the_way(s: AutoState, best: int, radius: float) -> AutoState:
+    """Begin where the ray was best; the estimates at x_0 count as one."""
+    if best == 1:
+        s = s._replace(metric=in_units(s), by_units=True)
+    s = s._replace(dual=bounds_matter(s.run, radius))
+    if s.dual:
+        return s._replace(R=radius * sqrt(2.0 * (s.G / s.metric).sum()) / size(s.s / s.metric, s.metric))
+    x = on_ray(s, best, radius)
+    away = x - s.run.x0
+    return s._replace(R=radius, x=x, r=sqrt(away @ away), G=s.G / len(s.values))
+
+
+def _mean_changes(V: Array, base: Array) -> Array:
+    """The mean change of F against x_0 at each radius, over the xi's for which both are known; infinite if few are."""
+    change = V - base[:, None]
+    known = np.isfinite(change)
+    sums = np.where(known, change, 0.0).sum(axis=0)
+    return np.where(2 * known.sum(axis=0) >= len(V), sums / np.maximum(known.sum(axis=0), 1), inf)
+
+
+def _same(a: Array, b: Array) -> bool:
+    """Whether two calls at the same point, on the same xi, gave the same value."""
+    return bool((np.isnan(a) | np.isnan(b) | (np.abs(a - b) <= 1e-12 * np.abs(a))).all())
