@@ -12,7 +12,8 @@ from problems import hinge
 from statistics_helpers import assert_unbiased
 
 import poem_cma as pc
-from poem_cma.auto.estimators import Drawn, Haar, Staircase, draw_haar, draw_staircase, drawn
+from poem_cma.auto.directions import Drawn, Haar, draw_haar, drawn
+from poem_cma.auto.staircase import Staircase, draw_staircase
 from poem_cma.auto.state import STEP
 from poem_cma.randomness import Stream, Streams
 

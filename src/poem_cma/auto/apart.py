@@ -25,7 +25,7 @@ import numpy as np
 from poem_cma._types import Array
 from poem_cma.arithmetic import distance, length
 from poem_cma.auto.apart_state import LOOK, MEASURE, REPEAT, STEP, ApartState
-from poem_cma.auto.estimators import orthonormal
+from poem_cma.auto.directions import orthonormal
 from poem_cma.auto.radius import judged
 from poem_cma.auto.scale import EVERY, bounds_matter, first_distance, followed
 from poem_cma.core import Method, Run, Values, smoothed_value

@@ -11,9 +11,10 @@ from poem_cma._types import Array
 from poem_cma.arithmetic import distance, length, plus
 from poem_cma.auto.choose import DIRECTIONS, learn, next_estimator
 from poem_cma.auto.compare import CANDIDATES, NO_PROGRESS, checks, hand_over, picks
-from poem_cma.auto.estimators import Staircase, step_length
+from poem_cma.auto.estimators import step_length
 from poem_cma.auto.replay import remember
 from poem_cma.auto.scale import EVERY, in_subspace, rescaled
+from poem_cma.auto.staircase import Staircase
 from poem_cma.auto.state import CHECK, DECAYS, HAAR, REPLAY, STEP, AutoState, has, is_even, unknown
 from poem_cma.auto.walks import Walks, estimate
 from poem_cma.core import smoothed_value

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from poem_cma._types import Array
-from poem_cma.auto.estimators import Drawn, Haar, Staircase, draw_haar, draw_staircase, drawn, haar, needed_directions
+from poem_cma.auto.directions import Drawn, Haar, draw_haar, drawn, haar, needed_directions
 from poem_cma.auto.replay import remembered
+from poem_cma.auto.staircase import Staircase, draw_staircase
 from poem_cma.auto.state import HAAR, REPLAY, STEP, AutoState, has, in_unit
 from poem_cma.domains import Box
 from poem_cma.randomness import Stream, Streams

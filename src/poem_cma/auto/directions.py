@@ -1,0 +1,170 @@
+"""Forward differences along random directions, and in a subspace that is known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from math import isfinite, isinf, isnan, nan
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from poem_cma._types import Array
+from poem_cma.arithmetic import LONG, length
+from poem_cma.auto.estimators import ROUNDING, Tangent, around, base_point, one_by_one, stretch_of
+
+__all__ = ["Drawn", "Haar", "draw_haar", "drawn", "haar", "needed_directions", "orthonormal"]
+
+_MANY_DIMENSIONS = 2000  # in which random directions are taken for orthogonal
+
+
+class Haar(NamedTuple):
+    """Forward differences along orthonormal directions: exact on a subspace, random in its complement.
+
+    Two random directions, and two of the subspace, come first: where none sees a change, the sample is taken as flat.
+    While no sample has been flat, all are asked at once.
+    """
+
+    base: Array
+    directions: Array  # (m + k, d): m at random, then
+    k: int  # of the subspace
+    stretch: Array | float  # of the metric: directions are divided by it, gradients multiplied
+    h: float
+    dimension: int  # of the space that is searched
+
+    @property
+    def size(self) -> int:
+        return 1 + len(self.directions)
+
+    def points(self, places: list[int]) -> Iterable[Array]:
+        return self._rows(places) if len(self.base) <= LONG else one_by_one(self._rows, places)
+
+    def _rows(self, places: list[int]) -> Array:
+        """The points of places that follow each other."""
+        base, V = self.base, self.directions
+        rows = np.empty((len(places), len(base)), base.dtype)
+        ahead = rows
+        if places[0] == 0:
+            rows[0], ahead = base, rows[1:]
+        np.multiply(self.h / self.stretch, V[places[-1] - len(ahead) : places[-1]], out=ahead)
+        ahead += base
+        return rows
+
+    def needed(self, v: Array, eps: float) -> list[int]:
+        return needed_directions(v, self.k, eps, whole=False)
+
+    def differences(self, v: Array, eps: float) -> tuple[list[float], float]:
+        """F's change along each direction: zero where the sample was found flat, NaN where the call failed.
+
+        In a list: there are few, and Python's numbers are quicker.
+        """
+        base, *F = v.tolist()
+        near = ROUNDING * eps * abs(base)
+        return [nan if isinf(f) else f - base if abs(f - base) > near else 0.0 for f in F], self.h
+
+    def gradient(self, slopes: list[float], d: int) -> Array:
+        k, V = self.k, self.directions
+        m = len(V) - k
+        c = slopes[:m]
+        if not isfinite(sum(c)):
+            kept = list(map(isfinite, c))  # the mean over the others is as unbiased
+            c, V = [slope for slope in c if isfinite(slope)], V[:m][kept]
+        gain = (self.dimension - k) / len(c)
+        g: Array = np.array([gain * slope for slope in c], V.dtype).dot(V[: len(c)])
+        if k:
+            g += np.array(slopes[m:], V.dtype).dot(self.directions[m:])
+        if not (isinstance(self.stretch, float) and self.stretch == 1.0):
+            g *= self.stretch
+        return g
+
+    def usable(self, v: Array) -> bool:
+        F = v.tolist()
+        if isfinite(sum(F)):
+            return True
+        m = len(self.directions) - self.k
+        return isfinite(F[0]) and not all(map(isinf, F[1 : 1 + m])) and not any(map(isinf, F[1 + m :]))
+
+
+def needed_directions(v: Array, k: int, eps: float, whole: bool) -> list[int]:
+    """`Haar.needed`, which can be told before the directions, k of a subspace among them, are drawn."""
+    first = min(5 if k else 3, len(v))
+    F = v.tolist()
+    if isnan(F[0]):
+        return list(range(len(F) if whole else first))
+    if isnan(F[-1]) and isfinite(F[0]):
+        near = ROUNDING * eps * abs(F[0])
+        seen = [f for f in F[1:first] if isfinite(f)]
+        if not seen or any(abs(f - F[0]) > near for f in seen):
+            return list(range(first, len(v)))
+    return []
+
+
+#: The random numbers of an estimate along random directions: w, which are d + 2 for the base, |w|, and q orthonormal
+#: directions V (q, d).
+Drawn = tuple[Array, float, Array]
+
+
+def drawn(rngs: Iterable[np.random.Generator], count: int, q: int, x: Array, tangent: Tangent) -> list[Drawn]:
+    """Of as many estimates as there are generators, `count`, worked on together."""
+    d = len(x)
+    numbers = np.empty((count, d + 2 + q * d), x.dtype)
+    for rng, row in zip(rngs, numbers, strict=True):
+        rng.standard_normal(out=row, dtype=x.dtype)
+    W, Z = numbers[:, : d + 2], numbers[:, d + 2 :].reshape(count, q, d)
+    return list(zip(W, map(length, W), orthonormal(tangent(Z)), strict=True))
+
+
+def haar(now: Drawn, x: Array, mu: float, metric: Array, tangent: Tangent, n: int, step: float) -> Haar:
+    """Along random directions of a space of n dimensions."""
+    (w, size, V), stretch = now, stretch_of(metric)
+    return Haar(around(x, mu, stretch, tangent, w, size), V, 0, stretch, step * mu, n)
+
+
+def draw_haar(
+    rng: np.random.Generator,
+    x: Array,
+    mu: float,
+    metric: Array,
+    tangent: Tangent,
+    n: int,
+    q: int,
+    subspace: Array,
+    step: float = 0.1,
+) -> Haar:
+    """q orthonormal directions beside the subspace, within the domain's directions (of dimension n)."""
+    k = len(subspace)
+    if not k:
+        return haar(drawn([rng], 1, min(q, n), x, tangent)[0], x, mu, metric, tangent, n, step)
+    base = base_point(rng, x, mu, metric, tangent)
+    Z = tangent(rng.standard_normal((min(q, n - k), len(x)), x.dtype))
+    beside = orthonormal(Z - (Z @ subspace.T) @ subspace)
+    # Turned at random, so that none of its directions is blind to a kind of samples.
+    factors, tau, _, _ = _lapack().dgeqrf(rng.standard_normal((k, k)))
+    subspace = _lapack().dorgqr(factors, tau)[0] @ subspace
+    return Haar(base, np.concatenate((beside, subspace)), k, stretch_of(metric), step * mu, n)
+
+
+def orthonormal(Z: Array) -> Array:
+    """Orthonormal bases of the rows of Z (..., q, d), which are random.
+
+    Where there are many more dimensions than rows, K = Z Z' is well conditioned, and its Cholesky factor does what a QR
+    decomposition does, sooner. In thousands of dimensions random directions are orthogonal but for a few percent, which
+    biases nothing: they are left as they are.
+    """
+    q, d = Z.shape[-2:]
+    if d > _MANY_DIMENSIONS:
+        rows = Z.reshape(-1, d)
+        rows /= length(rows).astype(Z.dtype)
+        return rows.reshape(Z.shape)
+    if 4 * q > d:
+        return np.linalg.qr(Z.swapaxes(-1, -2))[0].swapaxes(-1, -2)
+    L = np.linalg.cholesky((Z @ Z.swapaxes(-1, -2)).astype(np.float64, copy=False))
+    basis: Array = np.linalg.inv(L).astype(Z.dtype, copy=False) @ Z
+    return basis
+
+
+@cache
+def _lapack() -> Any:
+    from scipy.linalg import lapack  # numpy's QR takes five times as long on small matrices
+
+    return lapack
