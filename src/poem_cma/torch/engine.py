@@ -20,8 +20,9 @@ _REACH = 0.1  # the smoothing radius, in lengths of the last step
 _FIRST = 1e-3  # and before the first step, in lengths of x_0
 _ROUNDING = 1.0  # no perturbation is smaller than this many spacings of numbers at a typical weight
 _BACK = 0.5  # the scale is judged by the loss this part of the last step back
-_NEW = 0.2, 0.1  # the share of the latest look in the estimate of the right scale, early and late
+_NEW = 0.2, 0.05  # the share of the latest look in the estimate of the right scale, early and late
 _EARLY = 100  # looks
+_SETTLING = 10  # steps during which the step size follows the looks alone, whatever G does
 _CLIP = 2.0  # typical lengths: a gradient longer than this is shortened to it
 _TYPICAL = 0.1  # the share of the latest gradient in the typical length
 _LEAP = 0.3  # a step is at most this part of the length of the weights and of the way so far
@@ -186,6 +187,8 @@ class Engine:
             return s._replace(t=s.t + 1), None  # a flat batch
         if self.by_values:
             s, g = self._shortened(s, g)
+        if self.by_values and s.G and s.t < _SETTLING:
+            s = s._replace(r_bar=s.r_bar * sqrt(1.0 + g.length**2 / s.G))
         s = s._replace(G=s.G + g.length**2)  # G_t = G_{t-1} + ‖g_t‖²
         if self.by_values and s.r_bar == 0.0:
             s = self._ray(s, g, loss, evaluate)

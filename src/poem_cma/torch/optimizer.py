@@ -84,7 +84,7 @@ class Poem(Optimizer):
         self,
         params: Iterable[Any],
         *,
-        directions: int = 4,
+        directions: int = 8,
         scale: Literal["values", "distance"] = "values",
         shaped: bool = False,
         average: str | None = "same",
