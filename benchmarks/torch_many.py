@@ -18,9 +18,9 @@ import torch_tasks
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
-from poem_cma.torch import Poem, engine, optimizer
+from poem_cma.torch import Poem, engine, optimizer, scale
 from poem_cma.torch.allocation import presence
-from poem_cma.torch.engine import Point
+from poem_cma.torch.state import Point, State
 
 _CHUNK = {"cpu": 32, "cuda": 2048}  # networks evaluated together
 _EXAMPLES = 64 * 2048  # and examples
@@ -51,7 +51,7 @@ def split(jobs: Iterable[tuple[str, str, dict[str, Any], int]]) -> dict[tuple[st
 @contextmanager
 def changed(constants: dict[str, Any]) -> Iterator[None]:
     """While this lasts, constants of the step have other values."""
-    of = {k: engine if hasattr(engine, k) else optimizer for k in constants}
+    of = {k: next(room for room in (scale, engine, optimizer) if hasattr(room, k)) for k in constants}
     usual = {k: getattr(of[k], k) for k in constants}
     for k, v in constants.items():
         setattr(of[k], k, v)
@@ -202,7 +202,7 @@ class Steps:
                     if not self.engines[r].by_values:
                         self.now[r] = self.engines[r].arrived(self.now[r], far[r])
 
-    def _step(self, r: int, known: list[float]) -> tuple[engine.State, Point | None]:
+    def _step(self, r: int, known: list[float]) -> tuple[State, Point | None]:
         """A step is a function of the state and of values: it is made again when there are more of them."""
         left = list(known)
 

@@ -75,7 +75,7 @@ def test_forward_differences_are_unbiased_for_a_linear_function() -> None:
     p = nn.Parameter(torch.zeros(D, dtype=torch.float64))
     total, squares, n = torch.zeros(D, dtype=torch.float64), torch.zeros(D, dtype=torch.float64), 3000
     opt = Poem([("w", p)], directions=8, seed=3, average=None)
-    from poem_cma.torch.engine import Point
+    from poem_cma.torch.state import Point
 
     begin = opt.now
     for k in range(n):

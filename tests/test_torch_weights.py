@@ -53,7 +53,7 @@ def test_small_updates_are_not_lost_in_low_precision() -> None:
     for dtype in (torch.float32, torch.bfloat16):
         p = nn.Parameter(torch.ones(4096, dtype=dtype))
         opt = Poem([("w", p)], seed=3, average=None)
-        from poem_cma.torch.engine import Point
+        from poem_cma.torch.state import Point
 
         for k in range(1000):
             opt._write(Point(0, (64 * 1.5e-4,)), k)  # |z| / sqrt(d) = 1/64 each
