@@ -147,10 +147,11 @@ class Steps:
 
     def __init__(self, name: str, jobs: Sequence[tuple[dict[str, Any], int]], device: str) -> None:
         self.fleet = fleet = Fleet(name, [seed for _, seed in jobs], device)
-        self.constants, self.engines, self.now, scales = [], [], [], []
+        self.constants, self.dual, self.engines, self.now, scales = [], [], [], [], []
         for options, seed in jobs:
             options = dict(options)
             self.constants.append(options.pop("constants", {}))
+            self.dual.append(options.pop("dual", False))
             parameters = [(b.name, b.parameters[0]) for b in fleet.optimizers[seed].layout.blocks]
             with changed(self.constants[-1]):
                 opt = Poem(parameters, seed=seed, average=None, **options)
@@ -158,7 +159,7 @@ class Steps:
             self.now.append(opt.now)
             scales.append([b.scale / sqrt(fleet.d) for b in opt.layout.blocks])
         self.scale = torch.tensor(scales, device=device)[:, fleet.block]
-        self.x0 = fleet.x.clone() if any(not e.by_values for e in self.engines) else None
+        self.x0 = fleet.x.clone() if any(self.dual) or any(not e.by_values for e in self.engines) else None
         self.shaped = any(s.allocation for s in self.now)
         self.slots = max(-(-e.q // 4) * 4 for e in self.engines) * (engine._UNDO + 2)
         self.rng = torch.Generator(device).manual_seed(min(s for _, s in jobs))
@@ -174,6 +175,7 @@ class Steps:
         examples = fleet.draw(active).to(device)
         self._make_directions(active)
         known: dict[int, list[float]] = {r: [] for r in active}
+        before = {r: self.now[r] for r in active}
         done: dict[int, Point | None] = {}
         place = {r: k for k, r in enumerate(active)}
         while len(done) < len(active):
@@ -192,6 +194,10 @@ class Steps:
                 for r, value in zip(runs, values.tolist(), strict=True):
                     known[r].append(value)
         moving = [r for r in active if done[r] is not None]
+        for r in moving:
+            if self.dual[r] and (eta := before[r].eta) and self.now[r].undone == before[r].undone:
+                # dual averaging: every gradient counts with the latest step size
+                fleet.x[r] = self.x0[r] + self.now[r].eta / eta * (fleet.x[r] - self.x0[r])  # type: ignore[index]
         if moving:
             which = torch.tensor(moving, device=device)
             points = [p for r in moving if (p := done[r]) is not None]

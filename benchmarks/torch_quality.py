@@ -68,6 +68,7 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
     "4 directions": {"directions": 4},
     "1 direction (central pairs)": {"directions": 1},
     "scale by distance (POEM)": {"directions": 1, "scale": "distance"},
+    "dual averaging (with --device)": {"dual": True},
     "bfloat16 weights": {"dtype": "bfloat16"},
     "biases and norms as far as matrices": {"constants": {"_VECTORS": 1.0}},
     "first steps shrink as G grows": {"constants": {"_SETTLING": 0}},
@@ -227,7 +228,8 @@ def main() -> None:
     tasks = (options.tasks or "transformer,mlp,finetune" + (f",{HELD_OUT}" if options.held_out else "")).split(",")
     first = FRESH if options.held_out else 0
     seeds = range(first, first + options.seeds)
-    chosen = options.configurations or ("default" if options.held_out else ",".join(CONFIGURATIONS))
+    possible = [c for c, o in CONFIGURATIONS.items() if ("dtype" if options.device else "dual") not in o]
+    chosen = options.configurations or ("default" if options.held_out else ",".join(possible))
     jobs: list[Job] = []
     if options.part != "mezo":
         jobs += [("poem", task, CONFIGURATIONS[c], s) for task in tasks for s in seeds for c in chosen.split(",")]

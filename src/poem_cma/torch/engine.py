@@ -90,7 +90,7 @@ class Engine:
         s = s._replace(value=value, spread=spread)
         if look:
             s = scale.stretched(s, (rest[1] - rest[0]) / place, place)
-        return self._moved(s, slopes, len(kept), probes[0].first, shape, evaluate, loss)
+        return self._moved(s, slopes, len(kept), probes[0].first, evaluate, loss)
 
     def arrived(self, s: State, distance: float) -> State:
         """POEM: after a move, |x - x_0| is known."""
@@ -112,14 +112,15 @@ class Engine:
         slopes: list[float],
         count: int,
         first: int,
-        shape: tuple[float, ...],
         evaluate: Evaluate,
         loss: float,
     ) -> tuple[State, Point | None]:
         """x_{t+1} = x_t - eta_t g_t."""
+        shape, length = s.allocation.whitened() if s.allocation else ((), 1.0)
         if s.allocation:
             s = s._replace(allocation=s.allocation.told(first, slopes))
-        g = Point(first, tuple(self.d / count * m for m in slopes), shape)  # g_t = d/q sum_j slope_j v_j
+        # g_t = d/q sum_j slope_j v_j; of shaped directions, Σ⁻¹ v_j
+        g = Point(first, tuple(self.d / count * m * length for m in slopes), shape)
         if g.length == 0.0:
             return s._replace(t=s.t + 1), None  # a flat batch
         if self.by_values:
