@@ -48,8 +48,8 @@ class Poem(Optimizer):
         on the order), or groups of either. A group's ``scale`` says how far its tensors move compared with the others.
         Parameters with ``requires_grad=False`` are left alone.
     directions : int
-        From 1 to 8. One takes a central pair (two passes a step and the least memory traffic); more use forward
-        differences from one base: q slopes for q + 1 passes.
+        From 1 to 8. More than one use forward differences from one base: q slopes for q + 1 passes, and one more that
+        looks at the scale. One takes a central pair (two passes a step and the least memory traffic), and sees little.
     scale : "values" or "distance"
         Whether the scale follows the losses, or the distance from the first weights as in POEM.
     shaped : bool
