@@ -187,7 +187,8 @@ def table(results: list[dict[str, Any]]) -> str:
         low, mid, high = (
             f"{v:.0f}" if isfinite(v) else "never" for v in (min(values), statistics.median(values), max(values))
         )
-        return f"{mid} ({low} to {high})"
+        never = sum(1 for v in values if not isfinite(v))
+        return f"{mid} ({low} to {high}{f'; {never} of {len(values)} never' if 0 < never < len(values) else ''})"
 
     for task, target in TARGETS.items():
         runs = by_setting(results, task, "mezo")
