@@ -12,6 +12,7 @@ from torch import nn
 
 import poem_cma as pc
 from poem_cma.torch import Poem, philox
+from poem_cma.torch.state import Point
 
 D, SEED, STEPS = 37, 12, 60
 
@@ -69,13 +70,25 @@ def test_poem_makes_the_steps_of_the_core() -> None:
     assert opt.now.eta == pytest.approx(float(core.history["step_size"][-1]), rel=1e-9)
 
 
-def test_forward_differences_are_unbiased_for_a_linear_function() -> None:
+@pytest.mark.parametrize("shape", [None, (0.5, 1.5)])
+def test_forward_differences_are_unbiased_for_a_linear_function(shape: tuple[float, float] | None) -> None:
+    """The mean of g is the gradient: also of directions that are shaped by tensor, whatever the shape."""
     rng = np.random.default_rng(1)
     slope = torch.tensor(rng.normal(size=D))
-    p = nn.Parameter(torch.zeros(D, dtype=torch.float64))
-    total, squares, n = torch.zeros(D, dtype=torch.float64), torch.zeros(D, dtype=torch.float64), 3000
-    opt = Poem([("w", p)], directions=8, seed=3, average=None)
-    from poem_cma.torch.engine import Point
+    parts = [
+        ("a", nn.Parameter(torch.zeros(20, dtype=torch.float64))),
+        ("b", nn.Parameter(torch.zeros(D - 20).double())),
+    ]
+    total, squares, n = torch.zeros(D, dtype=torch.float64), torch.zeros(D, dtype=torch.float64), 1500
+    opt = Poem(parts, directions=8, seed=3, average=None, shaped=shape is not None)
+    if shape is not None:
+        mean = ((20 * shape[0] ** 2 + (D - 20) * shape[1] ** 2) / D) ** 0.5
+        even = opt.now.allocation
+        assert even is not None
+        opt.now = opt.now._replace(allocation=even._replace(shape=(shape[0] / mean, shape[1] / mean)))
+
+    def work() -> torch.Tensor:
+        return torch.cat([b.work for b in opt.layout.blocks])
 
     begin = opt.now
     for k in range(n):
@@ -85,13 +98,13 @@ def test_forward_differences_are_unbiased_for_a_linear_function() -> None:
             out = []
             for point in points:
                 opt._write(point, None)
-                out.append(float(opt.layout.blocks[0].work @ slope))
+                out.append(float(work() @ slope))
             return out
 
-        _, move = opt.engine.step(s, evaluate)
+        after, move = opt.engine.step(s, evaluate)
         assert move is not None
         opt._write(move, None)
-        g = -opt.layout.blocks[0].work / opt.engine.step(s, evaluate)[0].eta
+        g = -work() / after.eta
         total += g
         squares += g**2
     z = (total / n - slope) / ((squares / n - (total / n) ** 2) / n).sqrt()

@@ -4,6 +4,7 @@ The second moment of a gradient estimate from directions with covariance Sigma i
 second moment of the gradients; it is least for Sigma ~ A^(-1/2). Here Sigma is a number for each tensor. To learn the
 energies without a call more, every direction leaves out each tensor with probability one half (and is longer by sqrt 2
 in the others): a squared slope is larger by a tensor's share of the energy when the tensor is in.
+Steps go along Sigma^-1 v, so that their mean is the gradient whatever the shape.
 """
 
 from __future__ import annotations
@@ -48,6 +49,12 @@ class Allocation(NamedTuple):
         noise = (3.0 / self.weight) ** 0.5
         raw = np.maximum(np.array(self.excess) / self.weight, 0.5 * noise)
         return tuple((raw / raw.sum()).tolist())
+
+    def whitened(self) -> tuple[tuple[float, ...], float]:
+        """The shape of Sigma^-1 v as a direction of unit length, and its length; slope along v times it is unbiased."""
+        n, inverse = np.array(self.sizes, dtype=float), 1.0 / np.array(self.shape)
+        unit = _normed(inverse, n)
+        return tuple(unit.tolist()), float(inverse[0] / unit[0])
 
     def told(self, first: int, slopes: Sequence[float]) -> Allocation:
         """After the slopes along the directions `first`, ..."""

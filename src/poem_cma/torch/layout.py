@@ -19,7 +19,7 @@ from torch.nn import Parameter
 
 from poem_cma.torch.philox import SmallWords, address_of
 
-__all__ = ["Block", "Layout", "flat", "named"]
+__all__ = ["Block", "Layout", "flat", "named", "norm"]
 
 FLOATS = torch.float64, torch.float32, torch.bfloat16, torch.float16
 _ALIGN = 8  # elements: work copies start at multiples of 16 bytes
@@ -137,6 +137,12 @@ def named(groups: list[dict[str, Any]]) -> Iterator[tuple[str, Parameter, float]
         for i, p in enumerate(group["params"]):
             yield (names[i] if names else f"#{number}"), p, float(scale)
             number += 1
+
+
+def norm(x: Tensor) -> float:
+    """In float32 at least."""
+    wide = torch.float64 if x.dtype is torch.float64 else torch.float32
+    return float(torch.linalg.vector_norm(x, dtype=wide))
 
 
 def _refuse_overlaps(blocks: list[Block]) -> None:

@@ -15,13 +15,15 @@ from poem_cma.randomness import make_seed
 from poem_cma.torch import passes
 from poem_cma.torch.allocation import Allocation, presence
 from poem_cma.torch.average import EVERY, Average, decayed
-from poem_cma.torch.engine import Engine, Point, State
+from poem_cma.torch.distance import Distance
+from poem_cma.torch.engine import Engine
 from poem_cma.torch.graphs import captured
-from poem_cma.torch.layout import Layout, named
+from poem_cma.torch.layout import Layout, named, norm
 from poem_cma.torch.log import Log
 from poem_cma.torch.probing import Closure, Probing
 from poem_cma.torch.ranks import Ranks
-from poem_cma.torch.saving import packed, unpacked
+from poem_cma.torch.saving import fitting, put_back, taken
+from poem_cma.torch.state import Point, State
 
 __all__ = ["Poem"]
 
@@ -46,8 +48,8 @@ class Poem(Optimizer):
         on the order), or groups of either. A group's ``scale`` says how far its tensors move compared with the others.
         Parameters with ``requires_grad=False`` are left alone.
     directions : int
-        From 1 to 8. One takes a central pair (two passes a step and the least memory traffic); more use forward
-        differences from one base: q slopes for q + 1 passes.
+        From 1 to 8. More than one use forward differences from one base: q slopes for q + 1 passes, and one more that
+        looks at the scale. One takes a central pair (two passes a step and the least memory traffic), and sees little.
     scale : "values" or "distance"
         Whether the scale follows the losses, or the distance from the first weights as in POEM.
     shaped : bool
@@ -84,7 +86,7 @@ class Poem(Optimizer):
         self,
         params: Iterable[Any],
         *,
-        directions: int = 4,
+        directions: int = 8,
         scale: Literal["values", "distance"] = "values",
         shaped: bool = False,
         average: str | None = "same",
@@ -101,7 +103,7 @@ class Poem(Optimizer):
         layout.weigh(vectors=_VECTORS if scale == "values" else 1.0)
         self.module = module
         device = layout.blocks[0].x.device
-        squares = [_norm(b.x) ** 2 for b in layout.blocks]
+        squares = [norm(b.x) ** 2 for b in layout.blocks]
         epsilon = max(torch.finfo(b.x.dtype).eps for b in layout.blocks)
         self.ranks = Ranks(group, device)
         self.seed = self.ranks.agree(make_seed(seed) & (1 << 63) - 1, squares)
@@ -113,8 +115,7 @@ class Poem(Optimizer):
         self.now: State = self.engine.begin(allocation)
         self.log = Log(self.seed, layout.dimension)
         self.average = Average.kept(average, layout)
-        self.x0 = [b.x.clone() for b in layout.blocks] if scale == "distance" else None
-        self.weights = 0.0  # of the averaged iterates, with scale="distance"
+        self.distance = Distance(layout) if scale == "distance" else None
 
     # The step
 
@@ -156,13 +157,15 @@ class Poem(Optimizer):
     def _make(self, state: State, move: Point | None) -> None:
         """Move the weights; after this the step is made."""
         number = len(self.log.steps)
-        if move is not None:
-            if self.x0 is not None:
-                self._average_by_distance()
+        if move is not None and self.distance is not None:  # POEM: x̄_{t+1} weighs x_t by r̄_t
+            share = self.distance.share(self.engine.weight(self.now))
+            if self.average is not None:
+                self.average.add(share, number, self.seed)
             self._write(move, number)
-            if self.x0 is not None:
-                state = self.engine.arrived(state, self._distance())
-        if self.average is not None and self.x0 is None and (number + 1) % EVERY == 0:
+            state = self.engine.arrived(state, self.distance.now())
+        elif move is not None:
+            self._write(move, number)
+        if self.average is not None and self.distance is None and (number + 1) % EVERY == 0:
             self.average.add(decayed((number + 1) // EVERY, self.average.low), number, self.seed)
         self.now = state
 
@@ -178,19 +181,6 @@ class Poem(Optimizer):
                 for k, sigma in enumerate(point.shape)
             ]
         passes.apply(self.layout, rows, point.first, self.seed, update=update)
-
-    # POEM: the distance from the first weights
-
-    def _distance(self) -> float:
-        assert self.x0 is not None
-        return sqrt(sum(_norm(b.x - x0) ** 2 for b, x0 in zip(self.layout.blocks, self.x0, strict=True)))
-
-    def _average_by_distance(self) -> None:
-        """x̄_{t+1} weighs x_t by r̄_t."""
-        weight = self.engine.weight(self.now)
-        self.weights += weight
-        if self.average is not None:
-            self.average.add(weight / self.weights, len(self.log.steps), self.seed)
 
     # What to use, keep and restore
 
@@ -225,44 +215,20 @@ class Poem(Optimizer):
 
     def state_dict(self) -> dict[str, Any]:
         """All that a run needs to go on as if it had not been stopped, beside the model's own state_dict."""
-        return super().state_dict() | {
-            "poem": {
-                "seed": self.seed,
-                "size": self.engine.size,
-                "now": packed(self.now),
-                "log": self.log.to_bytes(),
-                "weights": self.weights,
-                "average": None if self.average is None else self.average.tensors,
-                "x0": self.x0,
-            }
-        }
+        return super().state_dict() | {"poem": taken(self)}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Restore what `state_dict` returned, in an optimizer made with the same arguments."""
-        saved = state_dict.get("poem")
-        if saved is None:
-            raise ValueError("this state_dict was not made by Poem")
-        log = Log.from_bytes(saved["log"])
-        if log.dimension != self.layout.dimension:
-            raise ValueError(f"saved with {log.dimension} parameters, but there are {self.layout.dimension}")
-        if (saved["average"] is None) != (self.average is None) or (saved["x0"] is None) != (self.x0 is None):
-            raise ValueError("saved with other settings of average or scale; make the optimizer as it was made then")
+        saved = fitting(self, state_dict.get("poem"))
         super().load_state_dict({k: v for k, v in state_dict.items() if k != "poem"})
-        self.seed, self.log, self.weights = int(saved["seed"]), log, float(saved["weights"])
-        self.engine = self.engine.restored(float(saved["size"]))
-        self.now = unpacked(saved["now"])
-        if self.average is not None:
-            self.average.load(saved["average"])
-        if self.x0 is not None:
-            for mine, kept in zip(self.x0, saved["x0"], strict=True):
-                mine.copy_(kept)
+        put_back(self, saved)
 
     def memory(self) -> dict[str, int]:
         """Bytes held beyond the model itself, by what they are for."""
         return {
             "probes": self.layout.bytes,
             "average": 0 if self.average is None else self.average.bytes,
-            "x0": 0 if self.x0 is None else sum(t.nbytes for t in self.x0),
+            "x0": 0 if self.distance is None else self.distance.bytes,
         }
 
     def __repr__(self) -> str:
@@ -271,9 +237,3 @@ class Poem(Optimizer):
             f"Poem({self.layout.dimension} parameters, {self.engine.q} directions, step {s.t}, "
             f"{s.forwards} forward passes, loss {s.value:.4g}, {s.undone} undone, {s.skipped} skipped)"
         )
-
-
-def _norm(x: Tensor) -> float:
-    """In float32 at least."""
-    wide = torch.float64 if x.dtype is torch.float64 else torch.float32
-    return float(torch.linalg.vector_norm(x, dtype=wide))

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from poem_cma.torch.engine import Point
 from poem_cma.torch.log import Log
 from poem_cma.torch.optimizer import Poem
+from poem_cma.torch.state import Point
 
 __all__ = ["replay"]
 

@@ -2,12 +2,54 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from poem_cma.torch.allocation import Allocation
-from poem_cma.torch.engine import Move, Point, State
+from poem_cma.torch.log import Log
+from poem_cma.torch.state import Move, Point, State
 
-__all__ = ["packed", "unpacked"]
+if TYPE_CHECKING:
+    from poem_cma.torch.optimizer import Poem
+
+__all__ = ["fitting", "packed", "put_back", "taken", "unpacked"]
+
+
+def taken(opt: Poem) -> dict[str, Any]:
+    """All that a run needs to go on, beside the weights."""
+    return {
+        "seed": opt.seed,
+        "size": opt.engine.size,
+        "now": packed(opt.now),
+        "log": opt.log.to_bytes(),
+        "weights": 0.0 if opt.distance is None else opt.distance.weights,
+        "average": None if opt.average is None else opt.average.tensors,
+        "x0": None if opt.distance is None else opt.distance.x0,
+    }
+
+
+def fitting(opt: Poem, saved: dict[str, Any] | None) -> dict[str, Any]:
+    """What was saved, if it is of an optimizer like this one."""
+    if saved is None:
+        raise ValueError("this state_dict was not made by Poem")
+    dimension = Log.from_bytes(saved["log"]).dimension
+    if dimension != opt.layout.dimension:
+        raise ValueError(f"saved with {dimension} parameters, but there are {opt.layout.dimension}")
+    if (saved["average"] is None) != (opt.average is None) or (saved["x0"] is None) != (opt.distance is None):
+        raise ValueError("saved with other settings of average or scale; make the optimizer as it was made then")
+    return saved
+
+
+def put_back(opt: Poem, saved: dict[str, Any]) -> None:
+    """Give an optimizer what `taken` took from one like it."""
+    opt.seed, opt.log = int(saved["seed"]), Log.from_bytes(saved["log"])
+    opt.engine = opt.engine.restored(float(saved["size"]))
+    opt.now = unpacked(saved["now"])
+    if opt.average is not None:
+        opt.average.load(saved["average"])
+    if opt.distance is not None:
+        opt.distance.weights = float(saved["weights"])
+        for mine, kept in zip(opt.distance.x0, saved["x0"], strict=True):
+            mine.copy_(kept)
 
 
 def packed(s: State) -> dict[str, Any]:
