@@ -13,11 +13,21 @@ import numpy as np
 
 from poem_cma._types import Array
 
-__all__ = ["LONG", "distance", "larger", "length", "plus", "root", "square"]
+__all__ = ["LONG", "distance", "larger", "length", "plus", "products", "root", "square"]
 
 #: Longer vectors are worked on in parts of this length. They stay in the processor's cache; in float32 one long sum
 #: would lose digits; and BLAS does not start threads for so little, which on a busy machine take longer than the work.
 LONG = 2**13
+
+
+def products(A: Array, B: Array) -> Array:
+    """The inner product of each row of A with that of B, the same bits as `dot` gives for two rows."""
+    if _vecdot is not None:
+        return _vecdot(A, B)  # type: ignore[no-any-return]
+    return (A[:, None, :] @ B[:, :, None])[:, 0, 0]  # type: ignore[no-any-return]
+
+
+_vecdot: Any = getattr(np, "vecdot", None)  # since NumPy 2.0, and quicker
 
 
 def square(h: Array) -> Any:
@@ -27,8 +37,7 @@ def square(h: Array) -> Any:
             return float(h.dot(h))
         return sum(float(np.vdot(part, part)) for part in np.split(h, range(LONG, h.size, LONG)))
     if h.shape[1] <= LONG:
-        squares: Array = (h[:, None, :] @ h[:, :, None])[:, 0]
-        return squares
+        return products(h, h)[:, None]
     return np.array([[square(row)] for row in h])
 
 

@@ -122,6 +122,10 @@ class Oracle:
         """Whether there is a xi to draw."""
         return self._sample is not None
 
+    def xi(self, number: int) -> Any:
+        """xi by its number, where there is one to draw."""
+        return self._sample(self._streams.at(Stream.SAMPLES, number))  # type: ignore[misc]
+
     def draw(self, samples: list[int], stream: Stream = Stream.SAMPLES) -> list[Any]:
         """The xi's that the numbers name; nothing where there is nothing to draw."""
         if self._sample is None:

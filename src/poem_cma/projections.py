@@ -60,15 +60,19 @@ def balls(X: Array, radius: float, center: float | Array) -> Array:
     centred = type(center) is float and center == 0.0
     H = X if centred else X - center
     squares = arithmetic.square(H)
-    least, most = float(squares.min()), float(squares.max())
-    if not 1e-280 < least <= most < 1e300:
-        return np.array([ball(x, radius, center) for x in X])
-    if most <= radius * radius:
+    inside = squares <= radius * radius
+    if radius * radius > 1e-280 and np.count_nonzero(inside) == len(X):
         return X
+    if not 1e-280 < float(squares.min()) <= float(squares.max()) < 1e300:
+        return np.array([ball(x, radius, center) for x in X])
     distances = np.sqrt(squares)
-    Y = radius * (H / distances)
-    inside = (squares <= radius * radius) | (distances <= radius)
-    return np.where(inside, X, Y if centred else center + Y)
+    inside |= distances <= radius
+    if not centred:
+        return np.where(inside, X, center + radius * (H / distances))
+    Y = H / np.where(inside, 1.0, distances)  # rows inside are divided and multiplied by one
+    if radius != 1.0:
+        Y *= np.where(inside, 1.0, radius)
+    return Y
 
 
 def _weighted_direction(h: Array, rho: float, weight: Array) -> Array:

@@ -165,8 +165,7 @@ class _Evaluate:
     def __call__(self, points: list[Array], numbers: list[int]) -> Array:
         m, n = len(points), len(self._oracles)
         if self._shared:
-            xi = [one for point in zip(*self._draw(numbers), strict=True) for one in point]
-            F = _in_one_call(self._fun, np.concatenate(points), xi)
+            F = _in_one_call(self._fun, np.concatenate(points), self._draw(numbers))
             if F is not None:
                 self._calls += m
                 return F.reshape(m, n, 1)
@@ -176,5 +175,9 @@ class _Evaluate:
         each = [oracle.evaluate((P[i] for P in points), numbers) for i, oracle in enumerate(self._oracles)]
         return np.array(each).T.reshape(m, n, 1)
 
-    def _draw(self, numbers: list[int]) -> list[list[Any]]:
-        return [oracle.draw(numbers) for oracle in self._oracles] if self._oracles[0].samples else []
+    def _draw(self, numbers: list[int]) -> list[Any]:
+        """The xi's of all runs for the first point, then for the next; none where there is nothing to draw."""
+        if not self._oracles[0].samples:
+            return []
+        drawn = {number: [oracle.xi(number) for oracle in self._oracles] for number in dict.fromkeys(numbers)}
+        return [one for number in numbers for one in drawn[number]]

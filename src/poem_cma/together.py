@@ -8,6 +8,9 @@ failed call for example, dissolves the group: every run goes on by itself, and m
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
+from math import inf
+from operator import add
 from typing import Any, final
 
 import numpy as np
@@ -18,7 +21,7 @@ from poem_cma.convex import ConvexSet
 from poem_cma.core import Method
 from poem_cma.descent import DESCENT, Stage, State, descend, unit_of
 from poem_cma.domains import Ball, Box, Whole
-from poem_cma.history import History, stacked
+from poem_cma.joint_history import JointHistory
 from poem_cma.optimizer import Optimizer
 from poem_cma.search import Anisotropic, Directions, Drawn, Search, drawn
 
@@ -27,8 +30,11 @@ __all__ = ["advance_together", "can_join"]
 #: From points (m of shape (n, d)) and the numbers of their xi's to values (m, n, 1).
 Evaluate = Callable[[list[Array], list[int]], Array]
 
-#: Values below it neither failed nor overflow when they are subtracted.
+#: Where the squares of a step's values sum up to less than this, none has failed, and differences do not overflow.
 _ORDINARY = 1e300
+
+#: So many random numbers are drawn at once for all runs: more would leave the processor's cache before they are used.
+_AT_ONCE = 2**16
 
 #: Fields of the state that are one and the same for all runs; the others are stacked.
 _COMMON = ("run", "search", "stage", "t", "flat", "asked", "samples", "nfev")
@@ -49,18 +55,21 @@ def can_join(opt: Optimizer) -> bool:
     )
 
 
-def advance_together(opts: Sequence[Optimizer], evaluate: Evaluate) -> None:
-    """Take steps until the budget is spent or something unusual happens; then the runs are by themselves again."""
+def advance_together(opts: Sequence[Optimizer], evaluate: Evaluate, until: float = inf) -> None:
+    """Take steps until each has made so many calls, or the budget is spent, or something unusual happens.
+
+    Then the runs are by themselves again.
+    """
     method = opts[0]._active
     states = [opt._state for opt in opts]
     directions = _Directions([opt._randoms for opt in opts], [s.search for s in states])
-    history = _joined_history([opt.history for opt in opts])
+    history = JointHistory([opt.history for opt in opts])
     s = _joined(states)
-    while DESCENT.stage(method, s, directions):  # type: ignore[arg-type]
-        now = directions(s.search, s.asked)
+    while s.nfev < until and DESCENT.stage(method, s, directions):  # type: ignore[arg-type]
+        now = directions(s.asked)
         points = list(method.difference.points(s.x, s.mu, s.h, now.V))
         F = evaluate(points, _numbers(s, len(points)))
-        if not (F.min() > -_ORDINARY and F.max() < _ORDINARY):
+        if not np.vdot(F, F) < _ORDINARY:
             _dissolve(opts, s, history, F)
             return
         with np.errstate(over="ignore"):  # as Python's numbers do
@@ -79,47 +88,62 @@ def _step(method: Method, s: State, F: Any, now: Drawn) -> State:
     span = method.difference.span(s.mu, s.h)
     unit: Any = s.unit
     steeper = np.abs(delta) > unit * span
-    if steeper.any():
+    if np.count_nonzero(steeper):
         unit = unit.copy()
         spans = np.broadcast_to(span, unit.shape)
         for i in np.flatnonzero(steeper):
             unit[i] = unit_of(float(unit[i, 0]), float(delta[i, 0]), float(spans[i, 0]))
     slope = delta / unit / span
-    mean = sum(F) / len(F)
+    mean: Any = reduce(add, F) / len(F)
     nfev = s.nfev + len(F)
     return descend(method, s, unit, slope * s.search.gain, now.w, np.abs(slope) * now.size, mean, 1, nfev)
 
 
 class _Directions:
-    """The directions of all runs: V (rows, n, d), w (n, d) and their sizes (n, 1), drawn in the blocks of each."""
+    """The directions of all runs: V (rows, n, d), w (n, d) and their sizes (n, 1), numbers of each run's own blocks."""
 
     def __init__(self, each: list[Directions], searches: list[Search]) -> None:
         self._each = each
         self._searches = searches
-        self._first = 0
-        self._block: list[Drawn] = []
-        first = searches[0]
+        self._first = self._next = 0  # the steps that are ready
+        self._ready: list[Drawn] = []
+        self._generators: list[np.random.Generator] = []
         self._alike = not any(isinstance(s, Anisotropic) for s in searches)
+        rows, width = each[0].rows, searches[0].width
         if self._alike:
-            self._Z = np.empty((len(each), each[0].size, each[0].rows, first.width))
+            self._Z = np.empty(
+                (len(each), max(1, min(each[0].size, _AT_ONCE // (len(each) * rows * width))), rows, width)
+            )
 
-    def __call__(self, search: Search, number: int) -> Drawn:
-        at = number - self._first
-        if not 0 <= at < len(self._block):
-            block, at = divmod(number, self._each[0].size)
-            V, W, sizes = self._draw(block)  # a row for each run
-            self._block = list(map(Drawn, V.transpose(1, 2, 0, 3), W.swapaxes(0, 1), sizes.swapaxes(0, 1)))
-            self._first = block * self._each[0].size
-        return self._block[at]
+    def __call__(self, number: int) -> Drawn:
+        if not self._first <= number < self._next:
+            V, W, sizes = self._some(number) if self._alike else self._block(number)  # a row for each run
+            columns = np.ascontiguousarray(sizes.swapaxes(0, 1))
+            self._ready = list(map(Drawn, V.transpose(1, 2, 0, 3), W.swapaxes(0, 1), columns))
+            self._next = self._first + len(self._ready)
+        return self._ready[number - self._first]
 
-    def _draw(self, block: int) -> tuple[Array, Array, Array]:
-        if not self._alike:
-            parts = [one.draw(s, block) for one, s in zip(self._each, self._searches, strict=True)]
-            V, W, sizes = (np.stack(part) for part in zip(*parts, strict=True))
-            return V, W, sizes
-        for one, Z in zip(self._each, self._Z, strict=True):
-            one.normals(self._searches[0], block, Z)
-        return drawn(self._searches[0], self._Z)
+    def _block(self, number: int) -> tuple[Array, Array, Array]:
+        """Whole blocks, as every run makes them, for products of matrices may depend on the number of rows."""
+        size = self._each[0].size
+        self._first = number - number % size
+        parts = [one.draw(s, number // size) for one, s in zip(self._each, self._searches, strict=True)]
+        V, W, sizes = (np.stack(part) for part in zip(*parts, strict=True))
+        return V, W, sizes
+
+    def _some(self, number: int) -> tuple[Array, Array, Array]:
+        """A few steps, each run's generator going on in its block."""
+        search, rows, size = self._searches[0], self._each[0].rows, self._each[0].size
+        block, at = divmod(number, size)
+        if at == 0 or number != self._next:
+            self._generators = [one.generator(block) for one in self._each]
+            for rng in self._generators:
+                rng.standard_normal((at, rows, search.width))  # those of steps that were taken before
+        self._first = number
+        Z = self._Z[:, : size - at]
+        for rng, own in zip(self._generators, Z, strict=True):
+            rng.standard_normal(out=own)
+        return drawn(search, Z)
 
 
 def _joined(states: list[State]) -> State:
@@ -140,9 +164,9 @@ def _stacked(values: list[Any]) -> Array:
     return np.stack(values) if isinstance(values[0], np.ndarray) else np.array([[float(v)] for v in values])
 
 
-def _dissolve(opts: Sequence[Optimizer], s: State, history: History, F: Array | None = None) -> None:
+def _dissolve(opts: Sequence[Optimizer], s: State, history: JointHistory, F: Array | None = None) -> None:
     """Give every run its row; and the values of the step that could not be taken together, if there are any."""
-    _split_history(history, [opt.history for opt in opts])
+    history.split()
     for i, opt in enumerate(opts):
         fields: dict[str, Any] = {
             name: getattr(opt._state, name) if name in ("run", "search") else _row(name, value, i)
@@ -160,36 +184,6 @@ def _row(name: str, value: Any, i: int) -> Any:
     if name in _VECTORS:
         return value[i].copy()
     return float(value[i, 0]) if isinstance(value, np.ndarray) else value
-
-
-def _joined_history(each: list[History]) -> History:
-    """A history of columns; rows of before, which every run keeps, stand in it by their number."""
-    history = History(each[0].most)
-    history.stride, history.seen = each[0].stride, each[0].seen
-    history.rows = list(range(len(each[0])))  # type: ignore[arg-type]
-    return history
-
-
-def _split_history(history: History, each: list[History]) -> None:
-    """Give every run its rows."""
-    if history.last is None:
-        return
-    rows: list[Any] = history.rows
-    kept = [row for row in rows if isinstance(row, int)]
-    columns = [_table(column, len(each)) for column in zip(*rows[len(kept) :], history.last, strict=True)]
-    steps = np.stack(columns, axis=-1)  # (rows, n, columns)
-    for i, own in enumerate(each):
-        mine = steps[:, i]
-        own.earlier, own.rows = stacked([own.table()[kept], mine[:-1]]), []
-        own.stride, own.seen = history.stride, history.seen
-        own.last = (int(mine[-1, 0]), *mine[-1, 1:].tolist())
-
-
-def _table(column: tuple[Any, ...], n: int) -> Array:
-    """Numbers and columns of n numbers, one below the other."""
-    if all(isinstance(v, np.ndarray) for v in column):
-        return np.concatenate(column).reshape(-1, n)
-    return np.array([v[:, 0] if isinstance(v, np.ndarray) else [v] * n for v in column])
 
 
 @final
