@@ -23,8 +23,9 @@ LONG = 2**13
 def products(A: Array, B: Array) -> Array:
     """The inner product of each row of A with that of B, the same bits as `dot` gives for two rows."""
     if _vecdot is not None:
-        return _vecdot(A, B)  # type: ignore[no-any-return]
-    return (A[:, None, :] @ B[:, :, None])[:, 0, 0]  # type: ignore[no-any-return]
+        return np.asarray(_vecdot(A, B))
+    dots: Array = (A[:, None, :] @ B[:, :, None])[:, 0, 0]
+    return dots
 
 
 _vecdot: Any = getattr(np, "vecdot", None)  # since NumPy 2.0, and quicker

@@ -1,4 +1,4 @@
-"""The histories of runs that are advanced together: recorded as columns with a number for each run, split at the end."""
+"""The histories of runs that are advanced together: columns with a number for each run, split at the end."""
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import groupby
 from typing import Any, Literal
 
 import numpy as np
@@ -18,7 +17,7 @@ from poem_cma.result import Result
 from poem_cma.setup import check_x0
 from poem_cma.structure import structure_of
 from poem_cma.structured import nested, nested_errors
-from poem_cma.together import advance_together, can_join
+from poem_cma.together import advance_together, in_step
 
 __all__ = ["replicate"]
 
@@ -91,24 +90,13 @@ def replicate(
     shared = vectorized == "rows" or (vectorized is True and sample is None)
     while active := [(opt, oracle) for opt, oracle in runs if not opt.done]:
         _one_round(active, fun, shared)
-        for group in _groups([run for run in active if can_join(run[0])]):
-            opts, oracles = [opt for opt, _ in group], [oracle for _, oracle in group]
+        for group in in_step([opt for opt, _ in active]):
+            opts, oracles = zip(*(active[i] for i in group), strict=True)
             advance_together(opts, _Evaluate(fun, oracles, shared))
     return [finished(opt, oracle, None, "", final, budget) for opt, oracle in runs]
 
 
 Runs = Sequence[tuple[Optimizer, Oracle]]
-
-
-def _groups(runs: Runs) -> list[Runs]:
-    """Runs that have taken the same number of steps; each by itself is no group."""
-
-    def steps(run: tuple[Optimizer, Oracle]) -> tuple[int, ...]:
-        s = run[0]._state
-        return s.t, s.asked, s.samples, s.nfev
-
-    groups = [list(group) for _, group in groupby(sorted(runs, key=steps), key=steps)]
-    return [group for group in groups if len(group) > 1]
 
 
 def _one_round(runs: Runs, fun: Callable[..., Any], shared: bool) -> None:
@@ -156,7 +144,7 @@ def _in_one_call(fun: Callable[..., Any], points: Array, xi: list[Any]) -> Array
 class _Evaluate:
     """The values of runs in step with each other: points (m of shape (n, d)) to values (m, n, 1)."""
 
-    def __init__(self, fun: Callable[..., Any], oracles: list[Oracle], shared: bool) -> None:
+    def __init__(self, fun: Callable[..., Any], oracles: Sequence[Oracle], shared: bool) -> None:
         self._fun = fun
         self._oracles = oracles
         self._shared = shared

@@ -1,14 +1,15 @@
 """Independent runs of one method in step with each other, as one state with a row for each.
 
-Joined are runs of projected descent that have all taken the same number of steps. The formulas are those of the single
-run (`descent.descend`), so each row holds the same bits as if its run were alone. Whatever is out of the ordinary, a
-failed call for example, dissolves the group: every run goes on by itself, and may be joined again.
+Joined are runs of projected descent that have all taken the same number of steps (`in_step`). The formulas are those
+of the single run (`descent.descend`), so each row holds the same bits as if its run were alone. Whatever is out of the
+ordinary, a failed call for example, dissolves the group: every run goes on by itself, and may be joined again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import reduce
+from itertools import groupby
 from math import inf
 from operator import add
 from typing import Any, final
@@ -25,10 +26,13 @@ from poem_cma.joint_history import JointHistory
 from poem_cma.optimizer import Optimizer
 from poem_cma.search import Anisotropic, Directions, Drawn, Search, drawn
 
-__all__ = ["advance_together", "can_join"]
+__all__ = ["advance_together", "can_join", "in_step"]
 
 #: From points (m of shape (n, d)) and the numbers of their xi's to values (m, n, 1).
 Evaluate = Callable[[list[Array], list[int]], Array]
+
+#: Fewer runs are as quick one after another.
+WORTH_JOINING = 2
 
 #: Where the squares of a step's values sum up to less than this, none has failed, and differences do not overflow.
 _ORDINARY = 1e300
@@ -53,6 +57,18 @@ def can_join(opt: Optimizer) -> bool:
         and not s.run.domain.inside
         and s.x.dtype == np.float64
     )
+
+
+def in_step(opts: Sequence[Optimizer]) -> list[list[int]]:
+    """The places of runs that can be advanced together and have taken the same number of steps; groups worth it."""
+
+    def steps(i: int) -> tuple[int, ...]:
+        s = opts[i]._state
+        return s.t, s.asked, s.samples, s.nfev
+
+    able = sorted((i for i, opt in enumerate(opts) if can_join(opt)), key=steps)
+    groups = [list(group) for _, group in groupby(able, key=steps)]
+    return [group for group in groups if len(group) >= WORTH_JOINING]
 
 
 def advance_together(opts: Sequence[Optimizer], evaluate: Evaluate, until: float = inf) -> None:
