@@ -71,8 +71,10 @@ def plus(y: Array, c: Any, x: Array) -> Array:
 
 
 def larger(a: Any, b: Any) -> Any:
-    """The larger of two numbers, row by row where the second has rows."""
-    return np.maximum(a, b) if isinstance(b, np.ndarray) else max(a, b)
+    """The larger of two numbers, row by row where the second has rows; the first itself where none is larger."""
+    if isinstance(b, np.ndarray):
+        return np.maximum(a, b) if np.count_nonzero(b > a) else a
+    return max(a, b)
 
 
 def root(a: Any) -> Any:

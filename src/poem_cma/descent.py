@@ -163,9 +163,10 @@ def descend(
     now.t, now.r_bar = t + 1, larger(s.r_bar, r)  # r̄_{t+1} = max{r̄_t, ‖x_{t+1} − x_0‖}
     x_next, mu, h, weight = _ready(method, s.search, x_next, now)
     best_score, best_average = s.best_score, s.best_average
-    overtaken = weight_sum / weight < s.weight_sum / s.weight
-    if overtaken is not False and np.count_nonzero(overtaken):  # x̄_t may be the output
-        best_score, best_average = _best(s, overtaken)
+    if weight is not s.weight:  # else the score only grows
+        overtaken = weight_sum / weight < s.weight_sum / s.weight
+        if overtaken is not False and np.count_nonzero(overtaken):  # x̄_t may be the output
+            best_score, best_average = _best(s, overtaken)
     value, spread = smoothed(s.value, s.value_spread, t, value)
     samples = s.samples + (n if run.paired else n * method.difference.calls)
     return State(

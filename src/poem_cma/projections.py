@@ -45,13 +45,14 @@ def ball(x: Array, radius: float, center: float | Array, weight: Array | None = 
     square = float(np.vdot(h, h)) if h.size <= LONG else arithmetic.square(h)
     if 1e-280 < square <= radius * radius < 1e300:
         return x  # the usual case, on a short way
-    distance = length(h)
+    distance = math.sqrt(square) if 1e-280 < square < 1e300 else length(h)
     if distance <= radius:
         return x
     h = h / distance
     if weight is not None:
         h = _weighted_direction(h, radius / distance, weight)
-    h *= radius  # it is ours
+    if radius != 1.0:
+        h *= radius  # it is ours
     return h if centred else center + h
 
 
@@ -61,9 +62,9 @@ def balls(X: Array, radius: float, center: float | Array) -> Array:
     H = X if centred else X - center
     squares = arithmetic.square(H)
     inside = squares <= radius * radius
-    if radius * radius > 1e-280 and np.count_nonzero(inside) == len(X):
+    if np.count_nonzero(inside) == len(X) and radius * radius > 1e-280:
         return X
-    if not 1e-280 < float(squares.min()) <= float(squares.max()) < 1e300:
+    if not (radius * radius > 1e-280 and np.count_nonzero(squares < 1e300) == len(X)):
         return np.array([ball(x, radius, center) for x in X])
     distances = np.sqrt(squares)
     inside |= distances <= radius

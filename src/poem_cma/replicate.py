@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from math import inf
 from typing import Any, Literal
 
 import numpy as np
@@ -119,7 +120,8 @@ def _one_round(runs: Runs, fun: Callable[..., Any], shared: bool) -> None:
 def _values(fun: Callable[..., Any], asked: list[tuple[Oracle, Array, list[int]]]) -> list[list[float]]:
     """The values of points of many runs, from one call if that goes well."""
     xi = [one for oracle, _, numbers in asked for one in oracle.draw(numbers)]
-    values = _in_one_call(fun, np.concatenate([points for _, points, _ in asked]), xi)
+    points = np.concatenate([points for _, points, _ in asked])
+    values = _in_one_call(fun, points, in_rows(xi)) if xi else _in_one_call(fun, points)
     if values is None:
         return [oracle.evaluate(points, numbers) for oracle, points, numbers in asked]
     parts = []
@@ -131,14 +133,17 @@ def _values(fun: Callable[..., Any], asked: list[tuple[Oracle, Array, list[int]]
     return parts
 
 
-def _in_one_call(fun: Callable[..., Any], points: Array, xi: list[Any]) -> Array | None:
+def _in_one_call(fun: Callable[..., Any], points: Array, *xi: Any) -> Array | None:
     """The values of rows that belong to many runs; None where one failed: then each run sees to its own failures."""
     try:
-        out = fun(points, in_rows(xi)) if xi else fun(points)
+        out = fun(points, *xi)
     except Exception:
         return None
     values = one_for_each(points, out)
-    return values if np.isfinite(values).all() else None
+    finite = (
+        np.vdot(values, values) < inf or np.isfinite(values).all()
+    )  # the first is quicker, but squares may overflow
+    return values if finite else None
 
 
 class _Evaluate:
@@ -153,7 +158,7 @@ class _Evaluate:
     def __call__(self, points: list[Array], numbers: list[int]) -> Array:
         m, n = len(points), len(self._oracles)
         if self._shared:
-            F = _in_one_call(self._fun, np.concatenate(points), self._draw(numbers))
+            F = _in_one_call(self._fun, np.concatenate(points), *self._draw(numbers))
             if F is not None:
                 self._calls += m
                 return F.reshape(m, n, 1)
@@ -163,9 +168,12 @@ class _Evaluate:
         each = [oracle.evaluate((P[i] for P in points), numbers) for i, oracle in enumerate(self._oracles)]
         return np.array(each).T.reshape(m, n, 1)
 
-    def _draw(self, numbers: list[int]) -> list[Any]:
-        """The xi's of all runs for the first point, then for the next; none where there is nothing to draw."""
+    def _draw(self, numbers: list[int]) -> tuple[Any, ...]:
+        """The xi's of all runs for the first point, then for the next; nothing where there is nothing to draw."""
         if not self._oracles[0].samples:
-            return []
-        drawn = {number: [oracle.xi(number) for oracle in self._oracles] for number in dict.fromkeys(numbers)}
-        return [one for number in numbers for one in drawn[number]]
+            return ()
+        first, *others = numbers
+        if any(number != first for number in others):
+            return (in_rows([oracle.xi(number) for number in numbers for oracle in self._oracles]),)
+        xi = in_rows([oracle.xi(first) for oracle in self._oracles])  # as a rule: the points of a probe share theirs
+        return (np.concatenate([xi] * len(numbers)) if isinstance(xi, np.ndarray) else xi * len(numbers),)

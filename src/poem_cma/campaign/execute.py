@@ -20,7 +20,7 @@ __all__ = ["Group", "Work", "default_jobs", "run"]
 
 Group: TypeAlias = Sequence[Cell]
 
-#: What a process does with a group: compute it and write its cells. A function of a module: processes are told its name.
+#: What a process does with a group: compute and write its cells. A function of a module: processes are told its name.
 Work: TypeAlias = Callable[[Path, Group], None]
 
 #: One thread each: the processes are the parallelism, and sums come out the same whatever the machine.
