@@ -13,9 +13,10 @@ from reproduce_helpers import REQUEST, TINY, contents
 
 from poem_cma.campaign import cells, execute
 from poem_cma.campaign.cells import Cell
+from poem_cma.reproduce.fig2 import METHODS
 from poem_cma.reproduce.plan import COMPUTE, TOGETHER, cells_of, groups, missing, work
 from poem_cma.reproduce.scale import FULL, QUICK
-from poem_cma.together import advance_together
+from poem_cma.together import Together
 
 CELL = Cell("toy", {"name": "a", "size": 3, "list": (1, 2), "nothing": None})
 ARRAYS = {"x": np.arange(3.0), "n": 7, "far": np.inf}
@@ -87,39 +88,36 @@ def test_a_plan_has_every_cell_once_and_a_function_for_it(scale: object) -> None
 
 
 def test_runs_that_are_computed_together_have_the_bytes_of_runs_alone(tmp_path: Path) -> None:
-    """Every method, on both sets and on Table 1's problem; and where some of the seeds are there already."""
+    """Every method, with shared and with independent xi; and where some of the seeds are there already."""
     scale = replace(TINY, seeds=4, side_seeds=3, iterations=400, table_seeds=4, most_calls=3000)
     request = type(REQUEST)(("fig2", "table1"), scale, REQUEST.sets)
-    runs = [c for c in cells_of(request) if c.kind in TOGETHER]
-    together = [group for group in groups(runs) if len(group) > 2][::3]
-    assert {c.settings["method"] for group in together for c in group} == {"poem-cma", "poem", "tpbco", "tpge", "rsnso"}
-    assert {c.kind for group in together for c in group} == {"run", "table1"}
+    chosen = {}  # one group of each, that with the largest d
+    for group in groups(c for c in cells_of(request) if c.kind in TOGETHER):
+        settings = group[0].settings
+        chosen.setdefault((group[0].kind, settings["method"], settings.get("paired", True)), group)
+    assert len(chosen) == 3 * len(METHODS)
     joined = 0
 
-    def count(opts: Any, *arguments: Any) -> None:
+    def count(opts: Any) -> Together:
         nonlocal joined
         joined += 1
-        advance_together(opts, *arguments)
+        return Together(opts)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("poem_cma.reproduce.runs.advance_together", count)
-        for group in together:
+        patch.setattr("poem_cma.reproduce.runs.Together", count)
+        for what, group in chosen.items():
             before = joined
             work(tmp_path / "together", group)
-            assert joined > before, group[0].name
-        partly = joined
-        for group in together[::4]:
-            work(tmp_path / "partly", group[:1])
-            for rest in groups(missing(tmp_path / "partly", group)):
-                assert len(rest) == len(group) - 1
-                work(tmp_path / "partly", rest)
-        assert joined > partly
-        joined = 0
-        for group in together:
-            for cell in group:
+            assert joined > before, what
+            for cell in group[:-1]:
                 work(tmp_path / "alone", [cell])
-        assert joined == 0
+            before = joined
+            work(tmp_path / "alone", *groups(missing(tmp_path / "alone", group)))
+            assert joined == before, what
+        work(tmp_path / "partly", group[:1])
+        work(tmp_path / "partly", *groups(missing(tmp_path / "partly", group)))
     alone = contents(tmp_path / "alone")
     assert contents(tmp_path / "together") == alone
     some = contents(tmp_path / "partly")
+    assert len(some) == 2 * len(group)
     assert some == {name: alone[name] for name in some}

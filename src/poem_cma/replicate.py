@@ -18,7 +18,7 @@ from poem_cma.result import Result
 from poem_cma.setup import check_x0
 from poem_cma.structure import structure_of
 from poem_cma.structured import nested, nested_errors
-from poem_cma.together import advance_together, in_step
+from poem_cma.together import Together, in_step
 
 __all__ = ["replicate"]
 
@@ -93,7 +93,7 @@ def replicate(
         _one_round(active, fun, shared)
         for group in in_step([opt for opt, _ in active]):
             opts, oracles = zip(*(active[i] for i in group), strict=True)
-            advance_together(opts, _Evaluate(fun, oracles, shared))
+            Together(opts).advance(_Evaluate(fun, oracles, shared))
     return [finished(opt, oracle, None, "", final, budget) for opt, oracle in runs]
 
 
@@ -140,9 +140,7 @@ def _in_one_call(fun: Callable[..., Any], points: Array, *xi: Any) -> Array | No
     except Exception:
         return None
     values = one_for_each(points, out)
-    finite = (
-        np.vdot(values, values) < inf or np.isfinite(values).all()
-    )  # the first is quicker, but squares may overflow
+    finite = np.vdot(values, values) < inf or np.isfinite(values).all()  # the first is quicker; squares may overflow
     return values if finite else None
 
 

@@ -7,9 +7,9 @@ ordinary, a failed call for example, dissolves the group: every run goes on by i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
-from itertools import groupby
+from itertools import groupby, repeat
 from math import inf
 from operator import add
 from typing import Any, final
@@ -26,13 +26,13 @@ from poem_cma.joint_history import JointHistory
 from poem_cma.optimizer import Optimizer
 from poem_cma.search import Anisotropic, Directions, Drawn, Search, drawn
 
-__all__ = ["advance_together", "can_join", "in_step"]
+__all__ = ["Together", "can_join", "in_step"]
 
 #: From points (m of shape (n, d)) and the numbers of their xi's to values (m, n, 1).
 Evaluate = Callable[[list[Array], list[int]], Array]
 
-#: Fewer runs are as quick one after another.
-WORTH_JOINING = 2
+#: Fewer runs are quicker one after another.
+WORTH_JOINING = 3
 
 #: Where the squares of a step's values sum up to less than this, none has failed, and differences do not overflow.
 _ORDINARY = 1e300
@@ -71,27 +71,43 @@ def in_step(opts: Sequence[Optimizer]) -> list[list[int]]:
     return [group for group in groups if len(group) >= WORTH_JOINING]
 
 
-def advance_together(opts: Sequence[Optimizer], evaluate: Evaluate, until: float = inf) -> None:
-    """Take steps until each has made so many calls, or the budget is spent, or something unusual happens.
+class Together:
+    """Runs in step with each other. Between two calls of `advance` each can be looked at by itself."""
 
-    Then the runs are by themselves again.
-    """
-    method = opts[0]._active
-    states = [opt._state for opt in opts]
-    directions = _Directions([opt._randoms for opt in opts], [s.search for s in states])
-    history = JointHistory([opt.history for opt in opts])
-    s = _joined(states)
-    while s.nfev < until and DESCENT.stage(method, s, directions):  # type: ignore[arg-type]
-        now = directions(s.asked)
-        points = list(method.difference.points(s.x, s.mu, s.h, now.V))
-        F = evaluate(points, _numbers(s, len(points)))
-        if not np.vdot(F, F) < _ORDINARY:
-            _dissolve(opts, s, history, F)
-            return
-        with np.errstate(over="ignore"):  # as Python's numbers do
-            s = _step(method, s, F, now)
-            history.record(s)
-    _dissolve(opts, s, history)
+    def __init__(self, opts: Sequence[Optimizer]) -> None:
+        self._opts = list(opts)
+        self._method = opts[0]._active
+        states = [opt._state for opt in opts]
+        self._directions = _Directions([opt._randoms for opt in opts], [s.search for s in states])
+        self._joined = _joined(states)
+        self._states = states  # as the runs have them
+
+    def holds(self, opts: Sequence[Optimizer]) -> bool:
+        """Whether it is these runs that it has joined, and nobody has taken a step since."""
+        ours = [*map(id, self._opts)] == [*map(id, opts)]
+        return ours and all(opt._state is s for opt, s in zip(opts, self._states, strict=True))
+
+    def advance(self, evaluate: Evaluate, until: float = inf) -> None:
+        """Take steps until each has made so many calls, or the budget is spent, or something unusual happens.
+
+        Then every run has its own state again.
+        """
+        method, s, directions = self._method, self._joined, self._directions
+        history = JointHistory([opt.history for opt in self._opts])
+        F: Array | None = None
+        while s.nfev < until and DESCENT.stage(method, s, directions):  # type: ignore[arg-type]
+            now = directions(s.asked)
+            points = list(method.difference.points(s.x, s.mu, s.h, now.V))
+            F = evaluate(points, _numbers(s, len(points)))
+            if not np.vdot(F, F) < _ORDINARY:
+                break
+            with np.errstate(over="ignore"):  # as Python's numbers do
+                s = _step(method, s, F, now)
+                history.record(s)
+            F = None
+        history.split()
+        self._joined = s
+        self._states = _split(self._opts, s, F)
 
 
 def _numbers(s: State, m: int) -> list[int]:
@@ -180,26 +196,28 @@ def _stacked(values: list[Any]) -> Array:
     return np.stack(values) if isinstance(values[0], np.ndarray) else np.array([[float(v)] for v in values])
 
 
-def _dissolve(opts: Sequence[Optimizer], s: State, history: JointHistory, F: Array | None = None) -> None:
+def _split(opts: Sequence[Optimizer], s: State, F: Array | None) -> list[State]:
     """Give every run its row; and the values of the step that could not be taken together, if there are any."""
-    history.split()
-    for i, opt in enumerate(opts):
-        fields: dict[str, Any] = {
-            name: getattr(opt._state, name) if name in ("run", "search") else _row(name, value, i)
-            for name, value in s._asdict().items()
-        }
-        opt._state = State(**fields)
+    states = [State(*row) for row in zip(*_rows(s, opts), strict=True)]
+    for i, (opt, own) in enumerate(zip(opts, states, strict=True)):
+        opt._state = own
         opt._plain = False
         opt._open_stage()
         if F is not None:
             opt._plain, opt._next = False, 1
             opt._take(0, [float(f[i, 0]) for f in F], again=False)
+    return states
 
 
-def _row(name: str, value: Any, i: int) -> Any:
-    if name in _VECTORS:
-        return value[i].copy()
-    return float(value[i, 0]) if isinstance(value, np.ndarray) else value
+def _rows(s: State, opts: Sequence[Optimizer]) -> Iterator[Iterable[Any]]:
+    """The fields of the state, each run by run."""
+    for name, value in s._asdict().items():
+        if name in ("run", "search"):
+            yield [getattr(opt._state, name) for opt in opts]
+        elif name in _VECTORS:
+            yield [row.copy() for row in value]
+        else:
+            yield value[:, 0].tolist() if isinstance(value, np.ndarray) else repeat(value, len(opts))
 
 
 @final

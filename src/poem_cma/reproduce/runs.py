@@ -10,7 +10,7 @@ import numpy as np
 
 import poem_cma as pc
 from poem_cma._types import Array, IntArray
-from poem_cma.together import advance_together, in_step
+from poem_cma.together import Together, in_step
 
 __all__ = ["Followed", "Rows", "call_grid", "follow", "make_method"]
 
@@ -67,6 +67,10 @@ class Followed(NamedTuple):
 Rows = Callable[[Array, IntArray, IntArray], Array]
 
 
+#: For fewer steps than these runs are not put together.
+_WORTH_JOINING_FOR = 8
+
+
 def follow(runs: Sequence[Followed], rows: Rows, moments: Sequence[int]) -> None:
     """Run, and look at a run whenever it has made one more of the numbers of calls in `moments`.
 
@@ -75,30 +79,39 @@ def follow(runs: Sequence[Followed], rows: Rows, moments: Sequence[int]) -> None
     for run in runs:
         run.opt.history.most = 64  # it is not needed here, and `result` copies it
     going = list(range(len(runs)))
+    together: list[Together] = []
     for due in moments:
         behind = [i for i in going if runs[i].opt.nfev < due]
-        for i in _advance(runs, behind, rows, due):
-            going.remove(i)
+        together, ended = _advance(runs, behind, rows, due, together)
+        going = [i for i in going if i not in ended]
         for i in behind:
             if i in going and runs[i].look(runs[i].opt):
                 going.remove(i)
 
 
-def _advance(runs: Sequence[Followed], behind: Sequence[int], rows: Rows, due: int) -> list[int]:
-    """Go on until every run has made so many calls; those that ended before."""
+def _advance(
+    runs: Sequence[Followed], behind: list[int], rows: Rows, due: int, before: list[Together]
+) -> tuple[list[Together], list[int]]:
+    """Go on until every run has made so many calls; which groups there are now, and the runs that ended before."""
     ended: list[int] = []
+    groups: list[Together] = []
     while behind := [i for i in behind if i not in ended and runs[i].opt.nfev < due]:
         alone = set(behind)
-        for group in in_step([runs[i].opt for i in behind]):
-            together = [behind[j] for j in group]
-            advance_together([runs[i].opt for i in together], partial(_values, rows, np.array(together)), due)
-            alone -= set(together)
+        for places in in_step([runs[i].opt for i in behind]):
+            group = [behind[j] for j in places]
+            opts = [runs[i].opt for i in group]
+            if due - opts[0].nfev < 2 * _WORTH_JOINING_FOR:
+                continue
+            together = next((one for one in before if one.holds(opts)), None) or Together(opts)
+            together.advance(partial(_values, rows, np.array(group)), due)
+            groups.append(together)
+            alone -= set(group)
         ended += [i for i in alone if not runs[i].answer()]
-    return ended
+    return groups, ended
 
 
 def _values(rows: Rows, which: IntArray, points: list[Array], numbers: list[int]) -> Array:
-    """As `advance_together` wants them."""
+    """As `Together` wants them: (m, n, 1)."""
     m, n = len(points), len(which)
     F = rows(np.concatenate(points), np.concatenate([which] * m), np.repeat(numbers, n))
     return F.reshape(m, n, 1)
