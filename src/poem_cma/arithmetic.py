@@ -6,6 +6,7 @@ columns (n, 1) and rows (n, d), a row for each run. The same formulas serve both
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import sqrt
 from typing import Any
 
@@ -20,15 +21,13 @@ __all__ = ["LONG", "distance", "larger", "length", "plus", "products", "root", "
 LONG = 2**13
 
 
-def products(A: Array, B: Array) -> Array:
-    """The inner product of each row of A with that of B, the same bits as `dot` gives for two rows."""
-    if _vecdot is not None:
-        return np.asarray(_vecdot(A, B))
+def _products(A: Array, B: Array) -> Array:
     dots: Array = (A[:, None, :] @ B[:, :, None])[:, 0, 0]
     return dots
 
 
-_vecdot: Any = getattr(np, "vecdot", None)  # since NumPy 2.0, and quicker
+#: The inner product of each row of A with that of B, the same bits as `dot` gives for two vectors.
+products: Callable[[Array, Array], Array] = getattr(np, "vecdot", _products)  # since NumPy 2.0
 
 
 def square(h: Array) -> Any:

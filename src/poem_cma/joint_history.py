@@ -67,6 +67,6 @@ class JointHistory:
 
     def _wide(self, entries: tuple[Any, ...]) -> Array:
         n = len(self._each)
-        if all(isinstance(v, np.ndarray) for v in entries):
+        if set(map(type, entries)) == {np.ndarray}:
             return np.concatenate(entries).reshape(-1, n)
         return np.array([v[:, 0] if isinstance(v, np.ndarray) else [v] * n for v in entries])
