@@ -37,9 +37,6 @@ WORTH_JOINING = 3
 #: Where the squares of a step's values sum up to less than this, none has failed, and differences do not overflow.
 _ORDINARY = 1e300
 
-#: So many random numbers are drawn at once for all runs: more would leave the processor's cache before they are used.
-_AT_ONCE = 2**16
-
 #: Fields of the state that are one and the same for all runs; the others are stacked.
 _COMMON = ("run", "search", "stage", "t", "flat", "asked", "samples", "nfev")
 _VECTORS = ("x", "weighted_x", "best_average")
@@ -132,50 +129,35 @@ def _step(method: Method, s: State, F: Any, now: Drawn) -> State:
 
 
 class _Directions:
-    """The directions of all runs: V (rows, n, d), w (n, d) and their sizes (n, 1), numbers of each run's own blocks."""
+    """The directions of all runs: V (rows, n, d), w (n, d) and their sizes (n, 1), drawn in the blocks of each."""
 
     def __init__(self, each: list[Directions], searches: list[Search]) -> None:
         self._each = each
         self._searches = searches
-        self._first = self._next = 0  # the steps that are ready
-        self._ready: list[Drawn] = []
-        self._generators: list[np.random.Generator] = []
+        self._first = 0
+        self._block: list[Drawn] = []
         self._alike = not any(isinstance(s, Anisotropic) for s in searches)
-        rows, width = each[0].rows, searches[0].width
         if self._alike:
-            self._Z = np.empty(
-                (len(each), max(1, min(each[0].size, _AT_ONCE // (len(each) * rows * width))), rows, width)
-            )
+            self._Z = np.empty((len(each), each[0].size, each[0].rows, searches[0].width))
 
     def __call__(self, number: int) -> Drawn:
-        if not self._first <= number < self._next:
-            V, W, sizes = self._some(number) if self._alike else self._block(number)  # a row for each run
+        at = number - self._first
+        if not 0 <= at < len(self._block):
+            block, at = divmod(number, self._each[0].size)
+            V, W, sizes = self._draw(block)  # a row for each run
             columns = np.ascontiguousarray(sizes.swapaxes(0, 1))
-            self._ready = list(map(Drawn, V.transpose(1, 2, 0, 3), W.swapaxes(0, 1), columns))
-            self._next = self._first + len(self._ready)
-        return self._ready[number - self._first]
+            self._block = list(map(Drawn, V.transpose(1, 2, 0, 3), W.swapaxes(0, 1), columns))
+            self._first = block * self._each[0].size
+        return self._block[at]
 
-    def _block(self, number: int) -> tuple[Array, Array, Array]:
-        """Whole blocks, as every run makes them, for products of matrices may depend on the number of rows."""
-        size = self._each[0].size
-        self._first = number - number % size
-        parts = [one.draw(s, number // size) for one, s in zip(self._each, self._searches, strict=True)]
-        V, W, sizes = (np.stack(part) for part in zip(*parts, strict=True))
-        return V, W, sizes
-
-    def _some(self, number: int) -> tuple[Array, Array, Array]:
-        """A few steps, each run's generator going on in its block."""
-        search, rows, size = self._searches[0], self._each[0].rows, self._each[0].size
-        block, at = divmod(number, size)
-        if at == 0 or number != self._next:
-            self._generators = [one.generator(block) for one in self._each]
-            for rng in self._generators:
-                rng.standard_normal((at, rows, search.width))  # those of steps that were taken before
-        self._first = number
-        Z = self._Z[:, : size - at]
-        for rng, own in zip(self._generators, Z, strict=True):
-            rng.standard_normal(out=own)
-        return drawn(search, Z)
+    def _draw(self, block: int) -> tuple[Array, Array, Array]:
+        if not self._alike:
+            parts = [one.draw(s, block) for one, s in zip(self._each, self._searches, strict=True)]
+            V, W, sizes = (np.stack(part) for part in zip(*parts, strict=True))
+            return V, W, sizes
+        for one, Z in zip(self._each, self._Z, strict=True):
+            one.generator(block).standard_normal(out=Z)
+        return drawn(self._searches[0], self._Z)
 
 
 def _joined(states: list[State]) -> State:
