@@ -155,7 +155,7 @@ def what_is_missing(folder: Path, request: Request) -> Missing:
 
 
 def groups(todo: Iterable[Cell]) -> list[Group]:
-    """Each cell by itself: how long a run takes is part of its result."""
+    """Each cell by itself: the time that a call takes in a run alone is part of its result, and there are few seeds."""
     return [[cell] for cell in todo]
 
 
