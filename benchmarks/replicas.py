@@ -4,21 +4,24 @@
 
 At d = 112, for POEM and for `auto`, around a trivial objective (a sum of squares, one call for all rows) and around the
 hinge loss on a random sample, which every run draws for itself. Printed is the processor time of one oracle call, alone
-and together, and the ratio (the median over rounds); then how it grows with the number of replicas.
+and together, and the ratio (the median over rounds); then how it grows with the number of replicas. Then the same for
+cells of `poem-cma reproduce`, whose runs are looked at on the way: seconds for all seeds of a cell.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import pathlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 import poem_cma as pc
+from poem_cma.reproduce import fig2, table1
 
 D, N = 112, 2000
 
@@ -80,6 +83,27 @@ def random_numbers(n: int) -> float:
     return min(seconds(lambda: [rng.standard_normal(out=block) for _ in range(n)]) for _ in range(10)) / steps * 1e6
 
 
+def cells(rounds: int) -> Iterator[dict[str, Any]]:
+    """Cells of Figure 2 (hinge loss on mushrooms, 2,000 iterations) and of Table 1, by the number of seeds."""
+
+    def run(method: str, seed: int) -> dict[str, Any]:
+        own = {"set": "mushrooms", "tol": 0.25, "paired": True, "iterations": 2000, "seed": seed, "method": method}
+        return own | {"initial_distance": 0.1 if method.startswith("poem") else None}
+
+    def regression(method: str, seed: int) -> dict[str, Any]:
+        return {"method": method, "d": 64, "k": 4, "seed": seed, "most_calls": 6000}
+
+    parts = {"fig2": (fig2.compute_runs, run, (3, 10)), "table1": (table1.compute, regression, (5, 20))}
+    for part, (compute, settings, numbers) in parts.items():
+        for method, n in itertools.product(("poem", "poem-cma", "rsnso"), numbers):
+            seeds = [settings(method, seed) for seed in range(n)]
+            alone = [[one] for one in seeds]
+            pairs = [(seconds(lambda: [*map(compute, alone)]), seconds(compute, seeds)) for _ in range(rounds)]  # noqa: B023
+            ratio = float(np.median([one / other for one, other in pairs]))
+            least = [min(times) for times in zip(*pairs, strict=True)]
+            yield {"cell": f"{part} {method}", "seeds": n, "alone_s": least[0], "together_s": least[1], "ratio": ratio}
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -101,6 +125,14 @@ def main() -> None:
     numbers = random_numbers(32)
     rows.append({"random_numbers_us": numbers, "replicas": 32})
     print(f"the random numbers of a step of 32 replicas alone: {numbers:.0f} us")
+    print(f"\n{'cell':18}{'seeds':>6}{'alone s':>9}{'together s':>12}{'ratio':>7}")
+    try:
+        for row in cells(arguments.rounds):
+            rows.append(row)
+            times = f"{row['alone_s']:>9.2f}{row['together_s']:>12.2f}{row['ratio']:>7.1f}"
+            print(f"{row['cell']:18}{row['seeds']:>6}{times}", flush=True)
+    except pc.datasets.DatasetError as error:
+        print(f"not measured: {error}")
     place = pathlib.Path("results")
     place.mkdir(exist_ok=True)
     (place / "replicas.json").write_text(json.dumps(rows, indent=1))

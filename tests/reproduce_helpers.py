@@ -13,7 +13,7 @@ import pytest
 
 from poem_cma.campaign.cells import Cell
 from poem_cma.reproduce.data import PAPER_SETS
-from poem_cma.reproduce.plan import PARTS, Request, cells_of, missing, work
+from poem_cma.reproduce.plan import PARTS, Request, cells_of, groups, missing, work
 from poem_cma.reproduce.scale import QUICK
 
 TINY = replace(
@@ -27,8 +27,8 @@ REQUEST = Request(PARTS, TINY, tuple((paper, paper.stand_in) for paper in PAPER_
 def compute(folder: Path, cells: list[Cell] | None = None) -> int:
     """Compute what is missing, here and now; how many cells that was."""
     todo = missing(folder, cells_of(REQUEST) if cells is None else cells)
-    for cell in todo:
-        work(folder, cell)
+    for group in groups(todo):
+        work(folder, group)
     return len(todo)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -36,10 +37,10 @@ def run_here(folder: Path, request: Request, monkeypatch: pytest.MonkeyPatch) ->
     def compute(out: Path, todo: Any, of: int, *, work: Any, then: Any, **_: Any) -> None:
         ahead = list(todo)
         while ahead:
-            cell = ahead.pop(0)
-            work(out, cell)
-            heard.append(cell.name)
-            ahead = [*then(cell), *ahead]
+            group = ahead.pop(0)
+            work(out, group)
+            heard.extend(cell.name for cell in group)
+            ahead = [*(following for cell in group for following in then(cell)), *ahead]
 
     monkeypatch.setattr(module, "compute", compute)
     module.run(request, 1, folder)
@@ -111,12 +112,12 @@ def test_nothing_is_left_to_do_until_our_code_changes(results: Path, monkeypatch
     assert run_here(results, REQUEST, monkeypatch) == []
     monkeypatch.setattr(player_module, "_digest", lambda parts: "other" if "auto" in parts else "same")
     todo: list[Any] = []
-    monkeypatch.setattr(module, "compute", lambda out, cells, of, **_: todo.extend(cells))
+    monkeypatch.setattr(module, "compute", lambda out, groups, of, **_: todo.extend(itertools.chain(*groups)))
     module.run(REQUEST, 1, results)
     assert {cell.settings["method"] for cell in todo} == {"auto", "poem", "poem-cma"}  # neither is what it was
     monkeypatch.undo()
     todo.clear()
-    monkeypatch.setattr(module, "compute", lambda out, cells, of, **_: todo.extend(cells))
+    monkeypatch.setattr(module, "compute", lambda out, groups, of, **_: todo.extend(itertools.chain(*groups)))
     monkeypatch.setattr(player_module, "_version", lambda name: "99" if name == "cmaes" else None)
     players = [name for name, player in PLAYERS.items() if player.packages == ("cmaes",)]
     module.run(replace(REQUEST, players=tuple(players)), 1, results)

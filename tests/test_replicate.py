@@ -10,7 +10,7 @@ import pytest
 import poem_cma as pc
 from poem_cma.oracle import Oracle
 from poem_cma.randomness import Streams
-from poem_cma.together import advance_together, can_join
+from poem_cma.together import Together, can_join
 
 D, N = 7, 50
 RNG = np.random.default_rng(0)
@@ -137,9 +137,9 @@ def test_one_call_serves_all() -> None:
 
 def test_history_is_thinned_alike() -> None:
     options: dict[str, Any] = {"method": "poem", "budget": 44_000, "vectorized": "rows", "evaluate": 0}
-    both = pc.replicate(lambda X: X[:, 0] ** 2, np.ones(1), seeds=[0, 1], **options)
-    assert_same(both[1], pc.minimize(lambda X: X[:, 0] ** 2, np.ones(1), seed=1, **options))
-    assert len(both[0].history["nfev"]) <= 10_001
+    three = pc.replicate(lambda X: X[:, 0] ** 2, np.ones(1), seeds=[0, 1, 2], **options)
+    assert_same(three[1], pc.minimize(lambda X: X[:, 0] ** 2, np.ones(1), seed=1, **options))
+    assert len(three[0].history["nfev"]) <= 10_001
 
 
 def test_the_history_of_a_method_that_handed_over_is_kept() -> None:
@@ -158,7 +158,7 @@ def test_the_history_of_a_method_that_handed_over_is_kept() -> None:
 
     together = [started(seed)[0] for seed in range(3)]
     assert all(map(can_join, together))
-    advance_together(together, evaluate)
+    Together(together).advance(evaluate)
     for seed, joined in enumerate(together):
         opt, oracle = started(seed)
         while opt.answer(oracle.evaluate):

@@ -17,7 +17,7 @@ from reproduce_helpers import REQUEST, browse, command, compute, contents, run_c
 from poem_cma.campaign import execute
 from poem_cma.reproduce.output import write
 from poem_cma.reproduce.pictures import pictures
-from poem_cma.reproduce.plan import cells_of, missing, work
+from poem_cma.reproduce.plan import cells_of, groups, missing, work
 from poem_cma.reproduce.results import read
 
 HORIZON = ("--iterations", "50", "--seeds", "1", "--jobs", "2")
@@ -66,7 +66,7 @@ def test_there_is_nothing_left_to_do_and_writing_again_changes_no_byte(results: 
 
 def test_processes_give_the_same_bytes(results: Path, tmp_path: Path) -> None:
     some = cells_of(REQUEST)[::9]
-    execute.run(tmp_path, some, 2, lambda cell: None, work)
+    execute.run(tmp_path, groups(some), 2, lambda cell: None, work)
     made, before = contents(tmp_path), contents(results)
     assert len(made) == 2 * len(some)
     assert made == {name: before[name] for name in made}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,8 +13,10 @@ from reproduce_helpers import REQUEST, TINY, contents
 
 from poem_cma.campaign import cells, execute
 from poem_cma.campaign.cells import Cell
-from poem_cma.reproduce.plan import COMPUTE, cells_of, missing, work
+from poem_cma.reproduce.fig2 import METHODS
+from poem_cma.reproduce.plan import COMPUTE, TOGETHER, cells_of, groups, missing, work
 from poem_cma.reproduce.scale import FULL, QUICK
+from poem_cma.together import Together
 
 CELL = Cell("toy", {"name": "a", "size": 3, "list": (1, 2), "nothing": None})
 ARRAYS = {"x": np.arange(3.0), "n": 7, "far": np.inf}
@@ -68,7 +72,7 @@ def test_a_failing_cell_is_named_and_the_others_are_kept(tmp_path: Path) -> None
     bad = Cell("table1", {"method": "nonsense", "d": 4, "k": 2, "seed": 0, "most_calls": 100})
     heard: list[Cell] = []
     with pytest.raises(RuntimeError, match=r"table1/nonsense.*failed: ValueError: unknown method 'nonsense'"):
-        execute.run(tmp_path, [*good, bad], 1, heard.append, work)
+        execute.run(tmp_path, [good, [bad]], 1, heard.append, work)
     assert heard == good
     assert missing(tmp_path, [*good, bad]) == [bad]
 
@@ -77,4 +81,43 @@ def test_a_failing_cell_is_named_and_the_others_are_kept(tmp_path: Path) -> None
 def test_a_plan_has_every_cell_once_and_a_function_for_it(scale: object) -> None:
     planned = cells_of(type(REQUEST)(REQUEST.parts, scale, REQUEST.sets))  # type: ignore[arg-type]
     assert len({(c.kind, c.name) for c in planned}) == len(planned)
-    assert {c.kind for c in planned} == set(COMPUTE)
+    assert {c.kind for c in planned} == {*COMPUTE, *TOGETHER}
+    assert sorted(c.name for group in groups(planned) for c in group) == sorted(c.name for c in planned)
+    for group in groups(planned):
+        assert len({c.settings["seed"] for c in group}) == len(group) if len(group) > 1 else True
+
+
+def test_runs_that_are_computed_together_have_the_bytes_of_runs_alone(tmp_path: Path) -> None:
+    """Every method, with shared and with independent xi; and where some of the seeds are there already."""
+    scale = replace(TINY, seeds=4, side_seeds=3, iterations=400, table_seeds=4, most_calls=3000)
+    request = type(REQUEST)(("fig2", "table1"), scale, REQUEST.sets)
+    chosen = {}  # one group of each, that with the largest d
+    for group in groups(c for c in cells_of(request) if c.kind in TOGETHER):
+        settings = group[0].settings
+        chosen.setdefault((group[0].kind, settings["method"], settings.get("paired", True)), group)
+    assert len(chosen) == 3 * len(METHODS)
+    joined = 0
+
+    def count(opts: Any) -> Together:
+        nonlocal joined
+        joined += 1
+        return Together(opts)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("poem_cma.reproduce.runs.Together", count)
+        for what, group in chosen.items():
+            before = joined
+            work(tmp_path / "together", group)
+            assert joined > before, what
+            for cell in group[:-1]:
+                work(tmp_path / "alone", [cell])
+            before = joined
+            work(tmp_path / "alone", *groups(missing(tmp_path / "alone", group)))
+            assert joined == before, what
+        work(tmp_path / "partly", group[:1])
+        work(tmp_path / "partly", *groups(missing(tmp_path / "partly", group)))
+    alone = contents(tmp_path / "alone")
+    assert contents(tmp_path / "together") == alone
+    some = contents(tmp_path / "partly")
+    assert len(some) == 2 * len(group)
+    assert some == {name: alone[name] for name in some}

@@ -6,6 +6,7 @@ columns (n, 1) and rows (n, d), a row for each run. The same formulas serve both
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import sqrt
 from typing import Any
 
@@ -13,11 +14,20 @@ import numpy as np
 
 from poem_cma._types import Array
 
-__all__ = ["LONG", "distance", "larger", "length", "plus", "root", "square"]
+__all__ = ["LONG", "distance", "larger", "length", "plus", "products", "root", "square"]
 
 #: Longer vectors are worked on in parts of this length. They stay in the processor's cache; in float32 one long sum
 #: would lose digits; and BLAS does not start threads for so little, which on a busy machine take longer than the work.
 LONG = 2**13
+
+
+def _products(A: Array, B: Array) -> Array:
+    dots: Array = (A[:, None, :] @ B[:, :, None])[:, 0, 0]
+    return dots
+
+
+#: The inner product of each row of A with that of B, the same bits as `dot` gives for two vectors.
+products: Callable[[Array, Array], Array] = getattr(np, "vecdot", _products)  # since NumPy 2.0
 
 
 def square(h: Array) -> Any:
@@ -27,8 +37,7 @@ def square(h: Array) -> Any:
             return float(h.dot(h))
         return sum(float(np.vdot(part, part)) for part in np.split(h, range(LONG, h.size, LONG)))
     if h.shape[1] <= LONG:
-        squares: Array = (h[:, None, :] @ h[:, :, None])[:, 0]
-        return squares
+        return products(h, h)[:, None]
     return np.array([[square(row)] for row in h])
 
 
@@ -61,8 +70,10 @@ def plus(y: Array, c: Any, x: Array) -> Array:
 
 
 def larger(a: Any, b: Any) -> Any:
-    """The larger of two numbers, row by row where the second has rows."""
-    return np.maximum(a, b) if isinstance(b, np.ndarray) else max(a, b)
+    """The larger of two numbers, row by row where the second has rows; the first itself where none is larger."""
+    if isinstance(b, np.ndarray):
+        return np.maximum(a, b) if np.count_nonzero(b > a) else a
+    return max(a, b)
 
 
 def root(a: Any) -> Any:

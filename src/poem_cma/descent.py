@@ -150,7 +150,8 @@ def descend(
     For one run, or for many together: then numbers are columns and vectors are rows (see `arithmetic`).
     """
     run, t, x = s.run, s.t, s.x
-    G = g_norm * g_norm if s.flat else s.G * (s.unit / unit) ** 2 + g_norm * g_norm  # G_t = G_{t-1} + ‖g_t‖²
+    before = s.G if unit is s.unit else 0.0 if s.flat else s.G * (s.unit / unit) ** 2
+    G = before + g_norm * g_norm  # G_t = G_{t-1} + ‖g_t‖²
     flat = s.flat and not G > 0.0
     now = Symbols(run, t, s.r_bar, G, unit, s.dimension, s.mu)
     eta = 0.0 if flat else method.step_size(now)  # η_t = r̄_t / √G_t
@@ -162,9 +163,10 @@ def descend(
     now.t, now.r_bar = t + 1, larger(s.r_bar, r)  # r̄_{t+1} = max{r̄_t, ‖x_{t+1} − x_0‖}
     x_next, mu, h, weight = _ready(method, s.search, x_next, now)
     best_score, best_average = s.best_score, s.best_average
-    overtaken = weight_sum / weight < s.weight_sum / s.weight
-    if overtaken is not False:  # x̄_t may be the output
-        best_score, best_average = _best(s, overtaken)
+    if weight is not s.weight:  # else the score only grows
+        overtaken = weight_sum / weight < s.weight_sum / s.weight
+        if overtaken is not False and np.count_nonzero(overtaken):  # x̄_t may be the output
+            best_score, best_average = _best(s, overtaken)
     value, spread = smoothed(s.value, s.value_spread, t, value)
     samples = s.samples + (n if run.paired else n * method.difference.calls)
     return State(

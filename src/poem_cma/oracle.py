@@ -79,20 +79,21 @@ class Oracle:
 
     def _one_by_one(self, points: Iterable[Array], samples: list[int], stream: Stream = Stream.SAMPLES) -> list[float]:
         self.nfev += len(samples)
-        fun = self._fun
+        fun, sample = self._fun, self._sample
         values: list[float] = []
-        number: int | None = None
-        xi: tuple[Any, ...] = ()
+        xi: Any = None
+        drawn: int | None = None
         for x in points:
-            n = samples[len(values)]
-            if n != number and self._sample is not None:
-                number = n
-                xi = (self._sample(self._streams.at(stream, n)),)
+            if sample is not None and (number := samples[len(values)]) != drawn:
+                drawn = number
+                xi = sample(self._streams.at(stream, number))
             try:
-                value = fun(x, *xi)
+                value = fun(x) if sample is None else fun(x, xi)
             except Exception as error:
-                value = self._failed(x, xi, error)
-            values.append(float(value) if isinstance(value, float) and isfinite(value) else self._number(value, x, xi))
+                value = self._failed(x, () if sample is None else (xi,), error)
+            if not (isinstance(value, float) and isfinite(value)):
+                value = self._number(value, x, () if sample is None else (xi,))
+            values.append(float(value))
             del x  # before the next is made: it may be large
         return values
 
@@ -121,6 +122,10 @@ class Oracle:
     def samples(self) -> bool:
         """Whether there is a xi to draw."""
         return self._sample is not None
+
+    def xi(self, number: int) -> Any:
+        """xi by its number, where there is one to draw."""
+        return self._sample(self._streams.at(Stream.SAMPLES, number))  # type: ignore[misc]
 
     def draw(self, samples: list[int], stream: Stream = Stream.SAMPLES) -> list[Any]:
         """The xi's that the numbers name; nothing where there is nothing to draw."""

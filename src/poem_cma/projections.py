@@ -45,13 +45,14 @@ def ball(x: Array, radius: float, center: float | Array, weight: Array | None = 
     square = float(np.vdot(h, h)) if h.size <= LONG else arithmetic.square(h)
     if 1e-280 < square <= radius * radius < 1e300:
         return x  # the usual case, on a short way
-    distance = length(h)
+    distance = math.sqrt(square) if 1e-280 < square < 1e300 else length(h)
     if distance <= radius:
         return x
     h = h / distance
     if weight is not None:
         h = _weighted_direction(h, radius / distance, weight)
-    h *= radius  # it is ours
+    if radius != 1.0:
+        h *= radius  # it is ours
     return h if centred else center + h
 
 
@@ -60,15 +61,19 @@ def balls(X: Array, radius: float, center: float | Array) -> Array:
     centred = type(center) is float and center == 0.0
     H = X if centred else X - center
     squares = arithmetic.square(H)
-    least, most = float(squares.min()), float(squares.max())
-    if not 1e-280 < least <= most < 1e300:
-        return np.array([ball(x, radius, center) for x in X])
-    if most <= radius * radius:
+    inside = squares <= radius * radius
+    if np.count_nonzero(inside) == len(X) and radius * radius > 1e-280:
         return X
+    if not (radius * radius > 1e-280 and np.count_nonzero(squares < 1e300) == len(X)):
+        return np.array([ball(x, radius, center) for x in X])
     distances = np.sqrt(squares)
-    Y = radius * (H / distances)
-    inside = (squares <= radius * radius) | (distances <= radius)
-    return np.where(inside, X, Y if centred else center + Y)
+    inside |= distances <= radius
+    if not centred:
+        return np.where(inside, X, center + radius * (H / distances))
+    Y = H / np.where(inside, 1.0, distances)  # rows inside are divided and multiplied by one
+    if radius != 1.0:
+        Y *= np.where(inside, 1.0, radius)
+    return Y
 
 
 def _weighted_direction(h: Array, rho: float, weight: Array) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import groupby
+from math import inf
 from typing import Any, Literal
 
 import numpy as np
@@ -18,7 +18,7 @@ from poem_cma.result import Result
 from poem_cma.setup import check_x0
 from poem_cma.structure import structure_of
 from poem_cma.structured import nested, nested_errors
-from poem_cma.together import advance_together, can_join
+from poem_cma.together import Together, in_step
 
 __all__ = ["replicate"]
 
@@ -91,24 +91,13 @@ def replicate(
     shared = vectorized == "rows" or (vectorized is True and sample is None)
     while active := [(opt, oracle) for opt, oracle in runs if not opt.done]:
         _one_round(active, fun, shared)
-        for group in _groups([run for run in active if can_join(run[0])]):
-            opts, oracles = [opt for opt, _ in group], [oracle for _, oracle in group]
-            advance_together(opts, _Evaluate(fun, oracles, shared))
+        for group in in_step([opt for opt, _ in active]):
+            opts, oracles = zip(*(active[i] for i in group), strict=True)
+            Together(opts).advance(_Evaluate(fun, oracles, shared))
     return [finished(opt, oracle, None, "", final, budget) for opt, oracle in runs]
 
 
 Runs = Sequence[tuple[Optimizer, Oracle]]
-
-
-def _groups(runs: Runs) -> list[Runs]:
-    """Runs that have taken the same number of steps; each by itself is no group."""
-
-    def steps(run: tuple[Optimizer, Oracle]) -> tuple[int, ...]:
-        s = run[0]._state
-        return s.t, s.asked, s.samples, s.nfev
-
-    groups = [list(group) for _, group in groupby(sorted(runs, key=steps), key=steps)]
-    return [group for group in groups if len(group) > 1]
 
 
 def _one_round(runs: Runs, fun: Callable[..., Any], shared: bool) -> None:
@@ -131,7 +120,8 @@ def _one_round(runs: Runs, fun: Callable[..., Any], shared: bool) -> None:
 def _values(fun: Callable[..., Any], asked: list[tuple[Oracle, Array, list[int]]]) -> list[list[float]]:
     """The values of points of many runs, from one call if that goes well."""
     xi = [one for oracle, _, numbers in asked for one in oracle.draw(numbers)]
-    values = _in_one_call(fun, np.concatenate([points for _, points, _ in asked]), xi)
+    points = np.concatenate([points for _, points, _ in asked])
+    values = _in_one_call(fun, points, in_rows(xi)) if xi else _in_one_call(fun, points)
     if values is None:
         return [oracle.evaluate(points, numbers) for oracle, points, numbers in asked]
     parts = []
@@ -143,20 +133,21 @@ def _values(fun: Callable[..., Any], asked: list[tuple[Oracle, Array, list[int]]
     return parts
 
 
-def _in_one_call(fun: Callable[..., Any], points: Array, xi: list[Any]) -> Array | None:
+def _in_one_call(fun: Callable[..., Any], points: Array, *xi: Any) -> Array | None:
     """The values of rows that belong to many runs; None where one failed: then each run sees to its own failures."""
     try:
-        out = fun(points, in_rows(xi)) if xi else fun(points)
+        out = fun(points, *xi)
     except Exception:
         return None
     values = one_for_each(points, out)
-    return values if np.isfinite(values).all() else None
+    finite = np.vdot(values, values) < inf or np.isfinite(values).all()  # the first is quicker; squares may overflow
+    return values if finite else None
 
 
 class _Evaluate:
     """The values of runs in step with each other: points (m of shape (n, d)) to values (m, n, 1)."""
 
-    def __init__(self, fun: Callable[..., Any], oracles: list[Oracle], shared: bool) -> None:
+    def __init__(self, fun: Callable[..., Any], oracles: Sequence[Oracle], shared: bool) -> None:
         self._fun = fun
         self._oracles = oracles
         self._shared = shared
@@ -165,8 +156,7 @@ class _Evaluate:
     def __call__(self, points: list[Array], numbers: list[int]) -> Array:
         m, n = len(points), len(self._oracles)
         if self._shared:
-            xi = [one for point in zip(*self._draw(numbers), strict=True) for one in point]
-            F = _in_one_call(self._fun, np.concatenate(points), xi)
+            F = _in_one_call(self._fun, np.concatenate(points), *self._draw(numbers))
             if F is not None:
                 self._calls += m
                 return F.reshape(m, n, 1)
@@ -176,5 +166,12 @@ class _Evaluate:
         each = [oracle.evaluate((P[i] for P in points), numbers) for i, oracle in enumerate(self._oracles)]
         return np.array(each).T.reshape(m, n, 1)
 
-    def _draw(self, numbers: list[int]) -> list[list[Any]]:
-        return [oracle.draw(numbers) for oracle in self._oracles] if self._oracles[0].samples else []
+    def _draw(self, numbers: list[int]) -> tuple[Any, ...]:
+        """The xi's of all runs for the first point, then for the next; nothing where there is nothing to draw."""
+        if not self._oracles[0].samples:
+            return ()
+        first, *others = numbers
+        if any(number != first for number in others):
+            return (in_rows([oracle.xi(number) for number in numbers for oracle in self._oracles]),)
+        xi = in_rows([oracle.xi(first) for oracle in self._oracles])  # as a rule: the points of a probe share theirs
+        return (np.concatenate([xi] * len(numbers)) if isinstance(xi, np.ndarray) else xi * len(numbers),)

@@ -175,12 +175,12 @@ class Directions:
 
     def draw(self, search: Search, block: int) -> tuple[Array, Array, Array]:
         """A block of directions (size, rows, d), their w (size, d), and the sizes of these (size, 1)."""
-        return drawn(search, self.normals(search, block))
+        shape = (self.size, self.rows, search.width)
+        return drawn(search, self.generator(block).standard_normal(shape, self._dtype))
 
-    def normals(self, search: Search, block: int, out: Array | None = None) -> Array:
-        """The standard normal numbers (size, rows, width) that a block is made of."""
-        rng = self._streams.block(Stream.DIRECTIONS, block)
-        return rng.standard_normal((self.size, self.rows, search.width), self._dtype, out)
+    def generator(self, block: int) -> np.random.Generator:
+        """Where a block's numbers come from, at its beginning."""
+        return self._streams.block(Stream.DIRECTIONS, block)
 
 
 def drawn(search: Search, Z: Array) -> tuple[Array, Array, Array]:

@@ -1,13 +1,17 @@
 """Independent runs of one method in step with each other, as one state with a row for each.
 
-Joined are runs of projected descent that have all taken the same number of steps. The formulas are those of the single
-run (`descent.descend`), so each row holds the same bits as if its run were alone. Whatever is out of the ordinary, a
-failed call for example, dissolves the group: every run goes on by itself, and may be joined again.
+Joined are runs of projected descent that have all taken the same number of steps (`in_step`). The formulas are those
+of the single run (`descent.descend`), so each row holds the same bits as if its run were alone. Whatever is out of the
+ordinary, a failed call for example, dissolves the group: every run goes on by itself, and may be joined again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import reduce
+from itertools import groupby, repeat
+from math import inf
+from operator import add
 from typing import Any, final
 
 import numpy as np
@@ -18,16 +22,19 @@ from poem_cma.convex import ConvexSet
 from poem_cma.core import Method
 from poem_cma.descent import DESCENT, Stage, State, descend, unit_of
 from poem_cma.domains import Ball, Box, Whole
-from poem_cma.history import History, stacked
+from poem_cma.joint_history import JointHistory
 from poem_cma.optimizer import Optimizer
 from poem_cma.search import Anisotropic, Directions, Drawn, Search, drawn
 
-__all__ = ["advance_together", "can_join"]
+__all__ = ["Together", "can_join", "in_step"]
 
 #: From points (m of shape (n, d)) and the numbers of their xi's to values (m, n, 1).
 Evaluate = Callable[[list[Array], list[int]], Array]
 
-#: Values below it neither failed nor overflow when they are subtracted.
+#: Fewer runs are quicker one after another.
+WORTH_JOINING = 3
+
+#: Where the squares of a step's values sum up to less than this, none has failed, and differences do not overflow.
 _ORDINARY = 1e300
 
 #: Fields of the state that are one and the same for all runs; the others are stacked.
@@ -49,24 +56,55 @@ def can_join(opt: Optimizer) -> bool:
     )
 
 
-def advance_together(opts: Sequence[Optimizer], evaluate: Evaluate) -> None:
-    """Take steps until the budget is spent or something unusual happens; then the runs are by themselves again."""
-    method = opts[0]._active
-    states = [opt._state for opt in opts]
-    directions = _Directions([opt._randoms for opt in opts], [s.search for s in states])
-    history = _joined_history([opt.history for opt in opts])
-    s = _joined(states)
-    while DESCENT.stage(method, s, directions):  # type: ignore[arg-type]
-        now = directions(s.search, s.asked)
-        points = list(method.difference.points(s.x, s.mu, s.h, now.V))
-        F = evaluate(points, _numbers(s, len(points)))
-        if not (F.min() > -_ORDINARY and F.max() < _ORDINARY):
-            _dissolve(opts, s, history, F)
-            return
-        with np.errstate(over="ignore"):  # as Python's numbers do
-            s = _step(method, s, F, now)
-            history.record(s)
-    _dissolve(opts, s, history)
+def in_step(opts: Sequence[Optimizer]) -> list[list[int]]:
+    """The places of runs that can be advanced together and have taken the same number of steps; groups worth it."""
+
+    def steps(i: int) -> tuple[int, ...]:
+        s = opts[i]._state
+        return s.t, s.asked, s.samples, s.nfev
+
+    able = sorted((i for i, opt in enumerate(opts) if can_join(opt)), key=steps)
+    groups = [list(group) for _, group in groupby(able, key=steps)]
+    return [group for group in groups if len(group) >= WORTH_JOINING]
+
+
+class Together:
+    """Runs in step with each other. Between two calls of `advance` each can be looked at by itself."""
+
+    def __init__(self, opts: Sequence[Optimizer]) -> None:
+        self._opts = list(opts)
+        self._method = opts[0]._active
+        states = [opt._state for opt in opts]
+        self._directions = _Directions([opt._randoms for opt in opts], [s.search for s in states])
+        self._joined = _joined(states)
+        self._states = states  # as the runs have them
+
+    def holds(self, opts: Sequence[Optimizer]) -> bool:
+        """Whether it is these runs that it has joined, and nobody has taken a step since."""
+        ours = [*map(id, self._opts)] == [*map(id, opts)]
+        return ours and all(opt._state is s for opt, s in zip(opts, self._states, strict=True))
+
+    def advance(self, evaluate: Evaluate, until: float = inf) -> None:
+        """Take steps until each has made so many calls, or the budget is spent, or something unusual happens.
+
+        Then every run has its own state again.
+        """
+        method, s, directions = self._method, self._joined, self._directions
+        history = JointHistory([opt.history for opt in self._opts])
+        F: Array | None = None
+        while s.nfev < until and DESCENT.stage(method, s, directions):  # type: ignore[arg-type]
+            now = directions(s.asked)
+            points = list(method.difference.points(s.x, s.mu, s.h, now.V))
+            F = evaluate(points, _numbers(s, len(points)))
+            if not np.vdot(F, F) < _ORDINARY:
+                break
+            with np.errstate(over="ignore"):  # as Python's numbers do
+                s = _step(method, s, F, now)
+                history.record(s)
+            F = None
+        history.split()
+        self._joined = s
+        self._states = _split(self._opts, s, F)
 
 
 def _numbers(s: State, m: int) -> list[int]:
@@ -79,13 +117,13 @@ def _step(method: Method, s: State, F: Any, now: Drawn) -> State:
     span = method.difference.span(s.mu, s.h)
     unit: Any = s.unit
     steeper = np.abs(delta) > unit * span
-    if steeper.any():
+    if np.count_nonzero(steeper):
         unit = unit.copy()
         spans = np.broadcast_to(span, unit.shape)
         for i in np.flatnonzero(steeper):
             unit[i] = unit_of(float(unit[i, 0]), float(delta[i, 0]), float(spans[i, 0]))
     slope = delta / unit / span
-    mean = sum(F) / len(F)
+    mean: Any = reduce(add, F) / len(F)
     nfev = s.nfev + len(F)
     return descend(method, s, unit, slope * s.search.gain, now.w, np.abs(slope) * now.size, mean, 1, nfev)
 
@@ -98,17 +136,17 @@ class _Directions:
         self._searches = searches
         self._first = 0
         self._block: list[Drawn] = []
-        first = searches[0]
         self._alike = not any(isinstance(s, Anisotropic) for s in searches)
         if self._alike:
-            self._Z = np.empty((len(each), each[0].size, each[0].rows, first.width))
+            self._Z = np.empty((len(each), each[0].size, each[0].rows, searches[0].width))
 
-    def __call__(self, search: Search, number: int) -> Drawn:
+    def __call__(self, number: int) -> Drawn:
         at = number - self._first
         if not 0 <= at < len(self._block):
             block, at = divmod(number, self._each[0].size)
             V, W, sizes = self._draw(block)  # a row for each run
-            self._block = list(map(Drawn, V.transpose(1, 2, 0, 3), W.swapaxes(0, 1), sizes.swapaxes(0, 1)))
+            columns = np.ascontiguousarray(sizes.swapaxes(0, 1))
+            self._block = list(map(Drawn, V.transpose(1, 2, 0, 3), W.swapaxes(0, 1), columns))
             self._first = block * self._each[0].size
         return self._block[at]
 
@@ -118,7 +156,7 @@ class _Directions:
             V, W, sizes = (np.stack(part) for part in zip(*parts, strict=True))
             return V, W, sizes
         for one, Z in zip(self._each, self._Z, strict=True):
-            one.normals(self._searches[0], block, Z)
+            one.generator(block).standard_normal(out=Z)
         return drawn(self._searches[0], self._Z)
 
 
@@ -140,56 +178,28 @@ def _stacked(values: list[Any]) -> Array:
     return np.stack(values) if isinstance(values[0], np.ndarray) else np.array([[float(v)] for v in values])
 
 
-def _dissolve(opts: Sequence[Optimizer], s: State, history: History, F: Array | None = None) -> None:
+def _split(opts: Sequence[Optimizer], s: State, F: Array | None) -> list[State]:
     """Give every run its row; and the values of the step that could not be taken together, if there are any."""
-    _split_history(history, [opt.history for opt in opts])
-    for i, opt in enumerate(opts):
-        fields: dict[str, Any] = {
-            name: getattr(opt._state, name) if name in ("run", "search") else _row(name, value, i)
-            for name, value in s._asdict().items()
-        }
-        opt._state = State(**fields)
+    states = [State(*row) for row in zip(*_rows(s, opts), strict=True)]
+    for i, (opt, own) in enumerate(zip(opts, states, strict=True)):
+        opt._state = own
         opt._plain = False
         opt._open_stage()
         if F is not None:
             opt._plain, opt._next = False, 1
             opt._take(0, [float(f[i, 0]) for f in F], again=False)
+    return states
 
 
-def _row(name: str, value: Any, i: int) -> Any:
-    if name in _VECTORS:
-        return value[i].copy()
-    return float(value[i, 0]) if isinstance(value, np.ndarray) else value
-
-
-def _joined_history(each: list[History]) -> History:
-    """A history of columns; rows of before, which every run keeps, stand in it by their number."""
-    history = History(each[0].most)
-    history.stride, history.seen = each[0].stride, each[0].seen
-    history.rows = list(range(len(each[0])))  # type: ignore[arg-type]
-    return history
-
-
-def _split_history(history: History, each: list[History]) -> None:
-    """Give every run its rows."""
-    if history.last is None:
-        return
-    rows: list[Any] = history.rows
-    kept = [row for row in rows if isinstance(row, int)]
-    columns = [_table(column, len(each)) for column in zip(*rows[len(kept) :], history.last, strict=True)]
-    steps = np.stack(columns, axis=-1)  # (rows, n, columns)
-    for i, own in enumerate(each):
-        mine = steps[:, i]
-        own.earlier, own.rows = stacked([own.table()[kept], mine[:-1]]), []
-        own.stride, own.seen = history.stride, history.seen
-        own.last = (int(mine[-1, 0]), *mine[-1, 1:].tolist())
-
-
-def _table(column: tuple[Any, ...], n: int) -> Array:
-    """Numbers and columns of n numbers, one below the other."""
-    if all(isinstance(v, np.ndarray) for v in column):
-        return np.concatenate(column).reshape(-1, n)
-    return np.array([v[:, 0] if isinstance(v, np.ndarray) else [v] * n for v in column])
+def _rows(s: State, opts: Sequence[Optimizer]) -> Iterator[Iterable[Any]]:
+    """The fields of the state, each run by run."""
+    for name, value in s._asdict().items():
+        if name in ("run", "search"):
+            yield [getattr(opt._state, name) for opt in opts]
+        elif name in _VECTORS:
+            yield [row.copy() for row in value]
+        else:
+            yield value[:, 0].tolist() if isinstance(value, np.ndarray) else repeat(value, len(opts))
 
 
 @final

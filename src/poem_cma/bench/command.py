@@ -14,6 +14,7 @@ from poem_cma.campaign.watch import Stopped, compute, console
 
 if TYPE_CHECKING:
     from poem_cma.bench.plan import Request
+    from poem_cma.campaign.execute import Group
 
 __all__ = ["Stopped", "bench"]
 
@@ -92,17 +93,17 @@ def _with_what_is_missing(request: Request, out: Path) -> Request:
 
 def run(request: Request, jobs: int | None, out: Path) -> None:
     """Compute the cells that are missing; the runs of a tuned setting follow its tuning."""
-    from poem_cma.bench.plan import tuned_cells, what_is_missing, work
+    from poem_cma.bench.plan import groups, tuned_cells, what_is_missing, work
     from poem_cma.campaign import records
 
     missing = what_is_missing(out, request)
 
-    def then(cell: Cell) -> Iterable[Cell]:
+    def then(cell: Cell) -> Iterable[Group]:
         tuned = records.load(out, cell) if cell.kind == "tune" else None
         runs = [] if tuned is None else tuned_cells(missing.to_tune[cell.name], tuned)
-        return [c for c in runs if not records.finished(out, c)]
+        return groups([c for c in runs if not records.finished(out, c)])
 
     compute(
-        out, missing.todo, missing.of, title=request.scale.name, jobs=jobs, work=work, then=then,
+        out, groups(missing.todo), missing.of, title=request.scale.name, jobs=jobs, work=work, then=then,
         later=missing.later_seconds, later_cells=missing.later_cells,
     )  # fmt: skip

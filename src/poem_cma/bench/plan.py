@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import statistics
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -23,6 +23,7 @@ from poem_cma.bench.task import Spent, Task
 from poem_cma.bench.tuning import axes_for, tune
 from poem_cma.campaign import records
 from poem_cma.campaign.cells import Cell
+from poem_cma.campaign.execute import Group
 from poem_cma.problems import Problem
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "Request",
     "default_cells",
     "entries",
+    "groups",
     "run_cells",
     "tuned_cells",
     "tuning_cell",
@@ -152,10 +154,16 @@ def what_is_missing(folder: Path, request: Request) -> Missing:
     return Missing(todo, to_tune, of + len(later), len(later), sum(c.seconds for c in later))
 
 
-def work(folder: Path, cell: Cell) -> None:
-    """Compute one cell and write it; this is what a process does."""
-    compute = {"tune": compute_tuning, "run": compute_run}[cell.kind]
-    records.save(folder, cell, compute(cell.settings))
+def groups(todo: Iterable[Cell]) -> list[Group]:
+    """Each cell by itself: the time that a call takes in a run alone is part of its result, and there are few seeds."""
+    return [[cell] for cell in todo]
+
+
+def work(folder: Path, group: Group) -> None:
+    """Compute cells and write each; this is what a process does."""
+    for cell in group:
+        compute = {"tune": compute_tuning, "run": compute_run}[cell.kind]
+        records.save(folder, cell, compute(cell.settings))
 
 
 def compute_run(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import io
 import json
 import os
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -22,10 +22,12 @@ import scipy
 
 import poem_cma
 
-__all__ = ["Arrays", "Cell", "Compute", "finished", "header", "load", "matches", "save", "write_text"]
+__all__ = ["Arrays", "Cell", "Compute", "Together", "finished", "header", "load", "matches", "save", "write_text"]
 
 Arrays: TypeAlias = Mapping[str, Any]
 Compute: TypeAlias = Callable[[Mapping[str, Any]], Arrays]
+#: For settings that differ in their seed alone, each with the bytes that it has by itself.
+Together: TypeAlias = Callable[[Sequence[Mapping[str, Any]]], list[Arrays]]
 
 #: Cells of another layout are computed again.
 LAYOUT = 1
@@ -50,6 +52,11 @@ class Cell:
         words = [str(v) for v in self.settings.values() if isinstance(v, str | int | float)]
         readable = "-".join(words).replace(" ", "").replace("/", "_")[:80]
         return f"{readable}-{hashlib.sha256(_text(self.settings).encode()).hexdigest()[:8]}"
+
+    @property
+    def family(self) -> tuple[str, str]:
+        """The same for cells that differ in their seed alone."""
+        return self.kind, _text({name: v for name, v in self.settings.items() if name != "seed"})
 
     def files(self, folder: Path) -> tuple[Path, Path]:
         """Where its arrays and its JSON are, or will be."""

@@ -1,4 +1,7 @@
-"""Compute what is missing, in processes, each cell straight into its files."""
+"""Compute what is missing, in processes, each cell straight into its files.
+
+A process is handed a group of cells: one, or some that it computes together.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,12 @@ from typing import TypeAlias
 
 from poem_cma.campaign.cells import Cell
 
-__all__ = ["Work", "default_jobs", "run"]
+__all__ = ["Group", "Work", "default_jobs", "run"]
 
-#: What a process does with a cell: compute it and write it. A function of a module: processes are told its name.
-Work: TypeAlias = Callable[[Path, Cell], None]
+Group: TypeAlias = Sequence[Cell]
+
+#: What a process does with a group: compute and write its cells. A function of a module: processes are told its name.
+Work: TypeAlias = Callable[[Path, Group], None]
 
 #: One thread each: the processes are the parallelism, and sums come out the same whatever the machine.
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
@@ -37,12 +42,12 @@ def _leave_interrupts_to_the_parent() -> None:
 
 def run(
     folder: Path,
-    todo: Sequence[Cell],
+    todo: Sequence[Group],
     jobs: int,
-    done: Callable[[Cell], Iterable[Cell] | None],
+    done: Callable[[Cell], Iterable[Group] | None],
     work: Work,
 ) -> None:
-    """Compute all the cells; `done` hears of each as it is finished, and may return cells that come next."""
+    """Compute all the groups; `done` hears of each cell as it is finished, and may return groups that come next."""
     if not todo:
         return
     before = {name: os.environ.get(name) for name in _ONE_THREAD}
@@ -50,24 +55,22 @@ def run(
     spawn = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(min(jobs, len(todo)), mp_context=spawn, initializer=_leave_interrupts_to_the_parent)
     try:
-        waiting: dict[Future[None], Cell] = {}
+        waiting: dict[Future[None], Group] = {}
         ahead = deque(todo)
         while True:
             # A few at a time, so that an interrupt has little to wait for.
             while len(waiting) < 2 * jobs and ahead:
-                cell = ahead.popleft()
-                waiting[pool.submit(work, folder, cell)] = cell
+                group = ahead.popleft()
+                waiting[pool.submit(work, folder, group)] = group
             if not waiting:
                 return
             for future in wait(waiting, return_when=FIRST_COMPLETED).done:
-                cell = waiting.pop(future)
+                group = waiting.pop(future)
                 try:
                     future.result()
                 except Exception as error:
-                    raise RuntimeError(
-                        f"cell {cell.kind}/{cell.name} failed: {type(error).__name__}: {error}"
-                    ) from error
-                ahead.extendleft(reversed(list(done(cell) or ())))
+                    raise RuntimeError(f"{_named(group)} failed: {type(error).__name__}: {error}") from error
+                ahead.extendleft(reversed([following for cell in group for following in done(cell) or ()]))
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
         for name, value in before.items():
@@ -75,3 +78,8 @@ def run(
                 del os.environ[name]
             else:
                 os.environ[name] = value
+
+
+def _named(group: Group) -> str:
+    first, others = group[0], len(group) - 1
+    return f"cell {first.kind}/{first.name}" + (f" or one of {others} others with it" if others else "")

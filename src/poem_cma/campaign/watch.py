@@ -8,11 +8,11 @@ from typing import Any
 
 from poem_cma.campaign import execute
 from poem_cma.campaign.cells import Cell
-from poem_cma.campaign.execute import Work
+from poem_cma.campaign.execute import Group, Work
 
 __all__ = ["Stopped", "compute", "console"]
 
-Then = Callable[[Cell], Iterable[Cell]]
+Then = Callable[[Cell], Iterable[Group]]
 
 
 class Stopped(RuntimeError):  # noqa: N818
@@ -21,7 +21,7 @@ class Stopped(RuntimeError):  # noqa: N818
 
 def compute(
     folder: Path,
-    todo: Sequence[Cell],
+    todo: Sequence[Group],
     of: int,
     *,
     title: str,
@@ -36,21 +36,21 @@ def compute(
     Parameters
     ----------
     folder : Path
-    todo : sequence of Cell
+    todo : sequence of groups of Cell
     of : int
         How many cells there are altogether, finished ones included.
     title : str
     jobs : int or None
     work : callable
-        ``work(folder, cell)``, a function of a module.
+        ``work(folder, group)``, a function of a module.
     then : callable, optional
-        ``then(cell)``: the cells that can be computed now that this one is finished.
+        ``then(cell)``: the groups that can be computed now that this cell is finished.
     later, later_cells : float, int
         About how many seconds, and how many cells, those will be altogether.
     """
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-    number = len(todo) + later_cells
+    number = sum(map(len, todo)) + later_cells
     if not number:
         console().print(f"all {of} cells are there already")
         return
@@ -61,11 +61,11 @@ def compute(
         TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(elapsed_when_finished=False),
     )  # fmt: skip
     with Progress(*columns, console=console(), speed_estimate_period=600) as bar:
-        total = sum(c.seconds for c in todo) + later
+        total = sum(cell.seconds for group in todo for cell in group) + later
         task = bar.add_task(title, total=total, cells=f"0 of {number}")
         count = 0
 
-        def done(cell: Cell) -> Iterable[Cell]:
+        def done(cell: Cell) -> Iterable[Group]:
             nonlocal count
             count += 1
             bar.update(task, advance=cell.seconds, cells=f"{count} of {number}")

@@ -41,10 +41,11 @@ def reproduce(
 
 
 def _compute(request: Any, jobs: int | None, out: Path) -> None:
-    from poem_cma.reproduce.plan import cells_of, missing, work
+    from poem_cma.reproduce.plan import cells_of, groups, missing, work
 
     wanted = cells_of(request)
-    compute(out, missing(out, wanted), len(wanted), title=request.scale.name, jobs=jobs, work=work)
+    todo = groups(missing(out, wanted))
+    compute(out, todo, len(wanted), title=request.scale.name, jobs=jobs, work=work)
 
 
 def _tell_the_end(report: Path, verdicts: dict[str, int], seconds: float) -> None:

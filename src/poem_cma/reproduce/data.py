@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from poem_cma import datasets
+from poem_cma.arithmetic import products
 
 __all__ = ["PAPER_SETS", "Hinge", "PaperSet", "hinge", "resolve"]
 
@@ -51,6 +52,10 @@ class Hinge:
     def value(self, x: Any, i: int) -> float:
         """F(x; i)."""
         return max(0.0, 1.0 - float(self.rows[i] @ x))
+
+    def values(self, X: Any, i: Any) -> Any:
+        """F of each row on an example of its own, the same bits as `value`."""
+        return np.maximum(0.0, 1.0 - products(self.rows[i], X))
 
     def moment(self) -> Any:
         """A = E[g g'] at x0 = 0, where every example is active."""

@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 
 import poem_cma as pc
+from poem_cma._types import Array, IntArray
 from poem_cma.campaign.cells import Arrays, Cell
 from poem_cma.problems.optimum import least_hinge_loss
 from poem_cma.reproduce import data
 from poem_cma.reproduce.data import PaperSet
-from poem_cma.reproduce.runs import call_grid, follow, make_method
+from poem_cma.reproduce.runs import Followed, call_grid, follow, make_method
 from poem_cma.reproduce.scale import Scale
 
-__all__ = ["DISTANCES", "METHODS", "compute_optimum", "compute_restricted", "compute_run", "compute_spectrum", "plan"]
+__all__ = ["DISTANCES", "METHODS", "compute_optimum", "compute_restricted", "compute_runs", "compute_spectrum", "plan"]
 
 METHODS = {"poem-cma": "POEM-CMA", "poem": "POEM", "tpbco": "TPBCO", "tpge": "TPGE", "rsnso": "RSNSO"}
 FIXED_HORIZON = ("tpbco", "rsnso")  # their step needs the number of iterations beforehand
@@ -67,43 +68,66 @@ def run_cell(
     return Cell("run", settings, seconds=0.5 + iterations * _PACE.get(name, 60e-6))
 
 
-def compute_run(settings: Mapping[str, Any]) -> Arrays:
-    """f at the output, and at the last iterate, at chosen numbers of calls."""
-    problem = data.hinge(settings["set"])
-    opt, value, preliminary = _begin(problem, settings)
-    rows = []
+def compute_runs(seeds: Sequence[Mapping[str, Any]]) -> list[Arrays]:
+    """Runs that differ in their seed alone: f at the output, and at the last iterate, at chosen numbers of calls."""
+    seen: list[list[tuple[float, ...]]] = [[] for _ in seeds]
 
-    def look(opt: pc.Optimizer) -> bool:
-        result = opt.result()
-        rows.append((opt.nfev, opt.nit, problem.full(result.x), problem.full(result.x_last)))
-        return False
+    def noting(rows: list[tuple[float, ...]]) -> Callable[[pc.Optimizer], bool]:
+        def look(opt: pc.Optimizer) -> bool:
+            result = opt.result()
+            rows.append((opt.nfev, opt.nit, problem.full(result.x), problem.full(result.x_last)))
+            return False
 
-    follow(opt, value, _moments(call_grid(2 * settings["iterations"]), preliminary), look)
-    table = np.array(rows, dtype=float).reshape(-1, 4)
-    spectrum = opt.result().spectrum
-    return {
-        "calls": table[:, 0],
-        "iterations": table[:, 1],
-        "output": table[:, 2],
-        "last": table[:, 3],
-        "preliminary": preliminary,
-        "d_star": spectrum.effective_dimension if spectrum else float(problem.shape[1]),
-        "kappa": spectrum.condition if spectrum else 1.0,
-    }
+        return look
+
+    runs = _Runs(seeds, [noting(rows) for rows in seen])
+    problem, preliminary = runs.problem, runs.preliminary
+    runs.follow(_moments(call_grid(2 * seeds[0]["iterations"]), preliminary))
+    result: list[Arrays] = []
+    for run, rows in zip(runs.each, seen, strict=True):
+        table = np.array(rows, dtype=float).reshape(-1, 4)
+        spectrum = run.opt.result().spectrum
+        result.append({
+            "calls": table[:, 0],
+            "iterations": table[:, 1],
+            "output": table[:, 2],
+            "last": table[:, 3],
+            "preliminary": preliminary,
+            "d_star": spectrum.effective_dimension if spectrum else float(problem.shape[1]),
+            "kappa": spectrum.condition if spectrum else 1.0,
+        })  # fmt: skip
+    return result
 
 
-def _begin(problem: data.Hinge, settings: Mapping[str, Any]) -> tuple[pc.Optimizer, Callable[[Any, int], float], int]:
-    """The run before its first call, F by the number of its example, and how many calls are preliminary."""
-    n, d = problem.shape
-    name, r = settings["method"], settings["initial_distance"]
-    method = make_method(name, lipschitz=problem.lipschitz, d=d, tol=settings["tol"], initial_distance=r)
-    preliminary = 2 * pc.theory.sample_size(d) if name == "poem-cma" else 0
-    calls = 2 * settings["iterations"] + preliminary
-    domain, paired, seed = pc.Ball(1.0), settings["paired"], settings["seed"]
-    opt = pc.Optimizer(np.zeros(d), method=method, domain=domain, budget=calls, paired=paired, seed=seed)
-    # The same seed gives every method the same examples in the same order.
-    examples = np.random.default_rng([seed, 3]).integers(n, size=calls).tolist()
-    return opt, lambda x, k: problem.value(x, examples[k % calls]), preliminary
+class _Runs:
+    """Runs that differ in their seed alone, before their first call."""
+
+    def __init__(self, seeds: Sequence[Mapping[str, Any]], looks: Sequence[Callable[[pc.Optimizer], bool]]) -> None:
+        settings = seeds[0]
+        self.problem = problem = data.hinge(settings["set"])
+        n, d = problem.shape
+        name, r = settings["method"], settings["initial_distance"]
+        method = make_method(name, lipschitz=problem.lipschitz, d=d, tol=settings["tol"], initial_distance=r)
+        self.preliminary = 2 * pc.theory.sample_size(d) if name == "poem-cma" else 0  # calls
+        calls = 2 * settings["iterations"] + self.preliminary
+        # The same seed gives every method the same examples in the same order.
+        self._examples = np.array([np.random.default_rng([s["seed"], 3]).integers(n, size=calls) for s in seeds])
+
+        def run(s: Mapping[str, Any], own: IntArray, look: Callable[[pc.Optimizer], bool]) -> Followed:
+            opt = pc.Optimizer(
+                np.zeros(d), method=method, domain=pc.Ball(1.0), budget=calls, paired=s["paired"], seed=s["seed"]
+            )
+            return Followed(opt, lambda x, k: problem.value(x, own.item(k % calls)), look)
+
+        self.each = [run(*one) for one in zip(seeds, self._examples, looks, strict=True)]
+
+    def follow(self, moments: Sequence[int]) -> None:
+        """Run, and look at the moments."""
+        follow(self.each, self._rows, moments)
+
+    def _rows(self, X: Array, which: IntArray, numbers: IntArray) -> Array:
+        values: Array = self.problem.values(X, self._examples[which, numbers % self._examples.shape[1]])
+        return values
 
 
 def _moments(grid: list[int], preliminary: int) -> list[int]:
@@ -148,10 +172,9 @@ def compute_spectrum(settings: Mapping[str, Any]) -> Arrays:
 
 def compute_restricted(settings: Mapping[str, Any]) -> Arrays:
     """The least value in the subspace that POEM-CMA of that seed searches, and in a random one of its dimension."""
-    problem = data.hinge(settings["set"])
-    opt, value, preliminary = _begin(problem, settings)
-    follow(opt, value, [preliminary + 2], lambda _: True)
-    found = opt.result().spectrum
+    runs = _Runs([settings], [lambda _: True])
+    runs.follow([runs.preliminary + 2])
+    problem, found = runs.problem, runs.each[0].opt.result().spectrum
     assert found is not None
     Q = found.vectors
     best = least_hinge_loss(problem.sparse @ Q, accuracy=1e-6)

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from poem_cma.campaign import cells
-from poem_cma.campaign.cells import Cell, Compute
+from poem_cma.campaign.cells import Cell, Compute, Together
+from poem_cma.campaign.execute import Group
 from poem_cma.reproduce import data, fig1, fig2, lemmas, table1
 from poem_cma.reproduce.data import PaperSet
 from poem_cma.reproduce.scale import Scale
 
-__all__ = ["COMPUTE", "PARTS", "Request", "cells_of", "missing", "resolve_sets", "work"]
+__all__ = ["COMPUTE", "PARTS", "TOGETHER", "Request", "cells_of", "groups", "missing", "resolve_sets", "work"]
 
 PARTS = ("fig1", "fig2", "table1")
 
@@ -21,10 +23,11 @@ COMPUTE: dict[str, Compute] = {
     "optimum": fig2.compute_optimum,
     "spectrum": fig2.compute_spectrum,
     "restricted": fig2.compute_restricted,
-    "run": fig2.compute_run,
-    "table1": table1.compute,
     "lemmas": lemmas.compute,
 }
+
+#: Runs that differ in their seed alone are advanced together.
+TOGETHER: dict[str, Together] = {"run": fig2.compute_runs, "table1": table1.compute}
 
 
 @dataclass(frozen=True)
@@ -50,9 +53,20 @@ def missing(folder: Path, wanted: Iterable[Cell]) -> list[Cell]:
     return [cell for cell in wanted if not cells.finished(folder, cell)]
 
 
-def work(folder: Path, cell: Cell) -> None:
-    """Compute one cell and write it; this is what a process does."""
-    cells.save(folder, cell, COMPUTE[cell.kind](cell.settings))
+def groups(todo: Iterable[Cell]) -> list[Group]:
+    """The cells in the order given, but those that are computed together in one place."""
+    found: dict[Any, list[Cell]] = {}
+    for cell in todo:
+        found.setdefault(cell.family if cell.kind in TOGETHER else (cell.kind, cell.name), []).append(cell)
+    return list(found.values())
+
+
+def work(folder: Path, group: Group) -> None:
+    """Compute a group of cells and write each; this is what a process does."""
+    kind, settings = group[0].kind, [cell.settings for cell in group]
+    arrays = TOGETHER[kind](settings) if kind in TOGETHER else map(COMPUTE[kind], settings)
+    for cell, own in zip(group, arrays, strict=True):
+        cells.save(folder, cell, own)
 
 
 def resolve_sets(parts: Iterable[str], say: Callable[[str], None]) -> tuple[tuple[PaperSet, str], ...]:

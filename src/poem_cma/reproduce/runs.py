@@ -1,16 +1,18 @@
-"""One run of a method, looked at while it goes."""
+"""Runs of a method, looked at while they go."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import poem_cma as pc
-from poem_cma._types import Array
+from poem_cma._types import Array, IntArray
+from poem_cma.together import Together, in_step
 
-__all__ = ["call_grid", "follow", "make_method"]
+__all__ = ["Followed", "Rows", "call_grid", "follow", "make_method"]
 
 
 def make_method(
@@ -46,23 +48,70 @@ def call_grid(most: int, per_decade: int = 12) -> list[int]:
     return sorted({c for c in evenly if c < most} | {2 * round(most / 20), most})
 
 
-def follow(
-    opt: pc.Optimizer,
-    value: Callable[[Any, int], float],
-    moments: Sequence[int],
-    look: Callable[[pc.Optimizer], bool],
-) -> None:
-    """Run, and call `look` whenever one more of the numbers of calls in `moments` is reached; True ends the run."""
-    opt.history.most = 64  # it is not needed here, and `result` copies it
-    ahead = iter(moments)
-    due = next(ahead, None)
+class Followed(NamedTuple):
+    """A run that is looked at while it goes."""
 
-    def values(points: Iterable[Array], numbers: list[int]) -> list[float]:
-        return [value(x, n) for x, n in zip(points, numbers, strict=True)]
+    opt: pc.Optimizer
+    value: Callable[[Any, int], float]  # F at a point, on the xi of a number
+    look: Callable[[pc.Optimizer], bool]  # True ends the run
 
-    while due is not None and opt.answer(values):
-        if opt.nfev >= due:
-            if look(opt):
-                return
-            while due is not None and due <= opt.nfev:
-                due = next(ahead, None)
+    def answer(self) -> bool:
+        """Ask, evaluate and tell; False at the end."""
+        return self.opt.answer(self._values)
+
+    def _values(self, points: Iterable[Array], numbers: list[int]) -> list[float]:
+        return [self.value(x, n) for x, n in zip(points, numbers, strict=True)]
+
+
+#: F at the rows of a matrix: of which run each is, and the number of its xi; the same bits as `value` gives for one.
+Rows = Callable[[Array, IntArray, IntArray], Array]
+
+
+#: For fewer steps than these runs are not put together.
+_WORTH_JOINING_FOR = 8
+
+
+def follow(runs: Sequence[Followed], rows: Rows, moments: Sequence[int]) -> None:
+    """Run, and look at a run whenever it has made one more of the numbers of calls in `moments`.
+
+    Runs that are in step are advanced together, and are the same as if each were alone.
+    """
+    for run in runs:
+        run.opt.history.most = 64  # it is not needed here, and `result` copies it
+    going = list(range(len(runs)))
+    together: list[Together] = []
+    for due in moments:
+        behind = [i for i in going if runs[i].opt.nfev < due]
+        together, ended = _advance(runs, behind, rows, due, together)
+        going = [i for i in going if i not in ended]
+        for i in behind:
+            if i in going and runs[i].look(runs[i].opt):
+                going.remove(i)
+
+
+def _advance(
+    runs: Sequence[Followed], behind: list[int], rows: Rows, due: int, before: list[Together]
+) -> tuple[list[Together], list[int]]:
+    """Go on until every run has made so many calls; which groups there are now, and the runs that ended before."""
+    ended: list[int] = []
+    groups: list[Together] = []
+    while behind := [i for i in behind if i not in ended and runs[i].opt.nfev < due]:
+        alone = set(behind)
+        for places in in_step([runs[i].opt for i in behind]):
+            group = [behind[j] for j in places]
+            opts = [runs[i].opt for i in group]
+            if due - opts[0].nfev < 2 * _WORTH_JOINING_FOR:
+                continue
+            together = next((one for one in before if one.holds(opts)), None) or Together(opts)
+            together.advance(partial(_values, rows, np.array(group)), due)
+            groups.append(together)
+            alone -= set(group)
+        ended += [i for i in alone if not runs[i].answer()]
+    return groups, ended
+
+
+def _values(rows: Rows, which: IntArray, points: list[Array], numbers: list[int]) -> Array:
+    """As `Together` wants them: (m, n, 1)."""
+    m, n = len(points), len(which)
+    F = rows(np.concatenate(points), np.concatenate([which] * m), np.repeat(numbers, n))
+    return F.reshape(m, n, 1)

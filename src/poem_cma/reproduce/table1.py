@@ -7,15 +7,17 @@ f(x) = sqrt(2/pi) sqrt(|(x - x*)_k|^2 / k + s^2), f* = sqrt(2/pi) s.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from math import ceil, inf, pi, sqrt
 from typing import Any
 
 import numpy as np
 
 import poem_cma as pc
+from poem_cma._types import Array, IntArray
+from poem_cma.arithmetic import products
 from poem_cma.campaign.cells import Arrays, Cell
-from poem_cma.reproduce.runs import call_grid, follow, make_method
+from poem_cma.reproduce.runs import Followed, call_grid, follow, make_method
 from poem_cma.reproduce.scale import Scale
 
 __all__ = ["FIXED_D", "FIXED_K", "FRACTIONS", "METHODS", "compute", "plan"]
@@ -63,62 +65,99 @@ class Regression:
 
     def value(self, x: Any, number: int) -> float:
         """F(x; xi) on the xi of that number."""
+        draw = self.draw(number)
+        return abs(float(draw[: self.k] @ (x[: self.k] - self.star)) - float(draw[self.k]))
+
+    def values(self, X: Any, draws: Any) -> Any:
+        """F of each row on a xi of its own, the same bits as `value`."""
+        return np.abs(products(draws[:, : self.k], X[:, : self.k] - self.star) - draws[:, self.k])
+
+    def draw(self, number: int) -> Any:
+        """The xi of that number."""
         block, row = divmod(number, 2048)
         if block != self._block:
             self._block = block
             self._draws = np.random.default_rng([self._seed, 5, block]).standard_normal((2048, self.k + 1))
             self._draws[:, : self.k] /= sqrt(self.k)
             self._draws[:, self.k] *= self.sd
-        draw = self._draws[row]
-        return abs(float(draw[: self.k] @ (x[: self.k] - self.star)) - float(draw[self.k]))
+        return self._draws[row]
 
 
-def compute(settings: Mapping[str, Any]) -> Arrays:
-    """Calls until f(output) - f* is a given fraction of f(x0) - f*; infinite where that did not happen."""
-    problem = Regression(settings["d"], settings["k"], settings["seed"])
-    if settings["method"] in ("tpbco", "rsnso"):
-        calls, spectrum = _over_horizons(problem, settings), None
-    else:
-        calls, spectrum = _along_the_run(problem, settings)
-    start = problem.gap(np.zeros(problem.d))
-    return {
-        "calls": calls,
-        "epsilon": start * np.array(FRACTIONS),
-        "d_star": spectrum.effective_dimension if spectrum else float(problem.d),
-        "kappa": spectrum.condition if spectrum else 1.0,
-    }
+def compute(seeds: Sequence[Mapping[str, Any]]) -> list[Arrays]:
+    """For each seed the calls until f(output) - f* is a fraction of f(x0) - f*; infinite where that did not happen."""
+    d = seeds[0]["d"]
+    problems = [Regression(d, s["k"], s["seed"]) for s in seeds]
+    found = (_over_horizons if seeds[0]["method"] in ("tpbco", "rsnso") else _along_the_runs)(problems, seeds)
+    return [
+        {
+            "calls": calls,
+            "epsilon": problems[0].gap(np.zeros(d)) * np.array(FRACTIONS),
+            "d_star": spectrum.effective_dimension if spectrum else float(d),
+            "kappa": spectrum.condition if spectrum else 1.0,
+        }
+        for calls, spectrum in found
+    ]
 
 
-def _optimizer(problem: Regression, settings: Mapping[str, Any], budget: int) -> pc.Optimizer:
-    method = make_method(settings["method"], lipschitz=LIPSCHITZ, d=problem.d)
-    return pc.Optimizer(np.zeros(problem.d), method=method, domain=pc.Ball(1.0), budget=budget, seed=settings["seed"])
+Found = list[tuple[Any, pc.Spectrum | None]]
+Look = Callable[[pc.Optimizer], bool]
 
 
-def _along_the_run(problem: Regression, settings: Mapping[str, Any]) -> tuple[Any, pc.Spectrum | None]:
+def _follow(
+    problems: Sequence[Regression], seeds: Sequence[Mapping[str, Any]], looks: Sequence[Look], budget: int,
+    moments: Sequence[int],
+) -> list[pc.Optimizer]:  # fmt: skip
+    """A run for each seed."""
+    d = problems[0].d
+    method = make_method(seeds[0]["method"], lipschitz=LIPSCHITZ, d=d)
+
+    def rows(X: Array, which: IntArray, numbers: IntArray) -> Array:
+        draws = [problems[i].draw(n) for i, n in zip(which.tolist(), numbers.tolist(), strict=True)]
+        values: Array = problems[0].values(X, np.array(draws))
+        return values
+
+    def run(problem: Regression, settings: Mapping[str, Any], look: Look) -> Followed:
+        opt = pc.Optimizer(np.zeros(d), method=method, domain=pc.Ball(1.0), budget=budget, seed=settings["seed"])
+        return Followed(opt, problem.value, look)
+
+    runs = [run(*one) for one in zip(problems, seeds, looks, strict=True)]
+    follow(runs, rows, moments)
+    return [run.opt for run in runs]
+
+
+def _along_the_runs(problems: Sequence[Regression], seeds: Sequence[Mapping[str, Any]]) -> Found:
     """For the methods that need no horizon: one run, looked at often."""
-    calls = np.full(len(FRACTIONS), inf)
-    start = problem.gap(np.zeros(problem.d))
+    calls = np.full((len(seeds), len(FRACTIONS)), inf)
+    start = problems[0].gap(np.zeros(problems[0].d))
 
-    def look(opt: pc.Optimizer) -> bool:
-        reached = problem.gap(opt.result().x) <= start * np.array(FRACTIONS)
-        calls[reached & np.isinf(calls)] = opt.nfev
-        return bool(np.isfinite(calls).all())
+    def noting(problem: Regression, calls: Any) -> Look:
+        def look(opt: pc.Optimizer) -> bool:
+            reached = problem.gap(opt.result().x) <= start * np.array(FRACTIONS)
+            calls[reached & np.isinf(calls)] = opt.nfev
+            return bool(np.isfinite(calls).all())
 
-    opt = _optimizer(problem, settings, settings["most_calls"])
-    follow(opt, problem.value, call_grid(settings["most_calls"], per_decade=50), look)
-    return calls, opt.result().spectrum
+        return look
+
+    looks = [noting(*one) for one in zip(problems, calls, strict=True)]
+    most = seeds[0]["most_calls"]
+    opts = _follow(problems, seeds, looks, most, call_grid(most, per_decade=50))
+    return [(own, opt.result().spectrum) for own, opt in zip(calls, opts, strict=True)]
 
 
-def _over_horizons(problem: Regression, settings: Mapping[str, Any]) -> Any:
+def _over_horizons(problems: Sequence[Regression], seeds: Sequence[Mapping[str, Any]]) -> Found:
     """For the methods whose step needs the horizon: one run for each, doubled until the last epsilon is reached."""
-    horizons, gaps = [16], [problem.gap(np.zeros(problem.d))]
-    goals = gaps[0] * np.array(FRACTIONS)
-    while gaps[-1] > goals.min() and 2 * horizons[-1] <= settings["most_calls"]:
+    start = problems[0].gap(np.zeros(problems[0].d))
+    goals = start * np.array(FRACTIONS)
+    horizons, gaps = [16], [[start] for _ in seeds]
+    left = list(range(len(seeds)))
+    while left and 2 * horizons[-1] <= seeds[0]["most_calls"]:
         horizons.append(2 * horizons[-1])
-        opt = _optimizer(problem, settings, horizons[-1])
-        follow(opt, problem.value, [horizons[-1] + 1], lambda _: True)
-        gaps.append(problem.gap(opt.result().x))
-    return np.array([_crossing(horizons, gaps, goal) for goal in goals])
+        those, settings = [problems[i] for i in left], [seeds[i] for i in left]
+        opts = _follow(those, settings, [lambda _: True] * len(left), horizons[-1], [horizons[-1] + 1])
+        for i, opt in zip(left, opts, strict=True):
+            gaps[i].append(problems[i].gap(opt.result().x))
+        left = [i for i in left if gaps[i][-1] > goals.min()]
+    return [(np.array([_crossing(horizons, own, goal) for goal in goals]), None) for own in gaps]
 
 
 def _crossing(horizons: list[int], gaps: list[float], goal: float) -> float:
