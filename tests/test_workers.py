@@ -259,29 +259,24 @@ def test_threads_that_hang_are_not_used_again_and_none_left_ends_within_patience
 class Cluster:
     """A place whose workers leave and come back; every task is answered with zeros."""
 
-    depth = 1
-
     def __init__(self, sizes: list[int]) -> None:
         self.sizes = sizes
-        self.tasks: list[tuple[int, Task]] = []
+        self.parcels: list[tuple[int, list[Task]]] = []
 
     def slots(self) -> int:
         return self.sizes[0]
 
-    def start(self, ticket: int, task: Task, avoid: Any) -> str:
-        self.tasks.append((ticket, task))
+    def start(self, ticket: int, tasks: list[Task], avoid: Any) -> str:
+        self.parcels.append((ticket, tasks))
         return "somebody"
 
-    def collect(self, seconds: float) -> list[tuple[int, Any]]:
+    def collect(self, seconds: float) -> list[tuple[int, list[Reply] | str]]:
         if len(self.sizes) > 1:
             self.sizes.pop(0)
+        parcels, self.parcels = self.parcels, []
         if self.sizes[0] == 0:
-            lost = [(ticket, "the worker left") for ticket, _ in self.tasks]
-            self.tasks = []
-            return lost  # type: ignore[return-value]
-        replies = [(ticket, Reply([0.0] * len(task.points))) for ticket, task in self.tasks]
-        self.tasks = []
-        return replies  # type: ignore[return-value]
+            return [(ticket, "the worker left") for ticket, _ in parcels]
+        return [(ticket, [Reply([0.0] * len(t.points)) for t in tasks]) for ticket, tasks in parcels]
 
     def abandon(self, ticket: int) -> None: ...
 
