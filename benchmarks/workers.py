@@ -107,7 +107,7 @@ def dask(count: int) -> Iterator[Any]:
     started = [start("distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", str(port))]
     started.append(start("distributed.cli.dask_worker", address, "--nworkers", str(count), "--nthreads", "1"))
     try:
-        with Client(address, timeout=60) as client:
+        with Client(address, timeout=60, direct_to_workers=True) as client:
             client.wait_for_workers(count, timeout=120)
             yield client, lambda tasks: client.gather(client.map(sleeps_often, tasks, pure=False))
     finally:

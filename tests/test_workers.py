@@ -32,14 +32,15 @@ HERE = pathlib.Path(__file__).parent
 
 
 class Shuffled(Executor):
-    """An executor of `workers` workers that answers in random order."""
+    """An executor of `workers` workers that answers in random order; not before it has `first` tasks, within reason."""
 
-    def __init__(self, workers: int, seed: int) -> None:
+    def __init__(self, workers: int, seed: int, first: int = 1) -> None:
         self._max_workers = workers
         self._random = random.Random(seed)
         self._tasks: list[tuple[Future[Any], Any]] = []
         self._lock = threading.Lock()
         self._ended = threading.Event()
+        self._first, self._full = first, threading.Event()
         self.most = 0  # tasks at a time
         threading.Thread(target=self._work, daemon=True).start()
 
@@ -48,9 +49,12 @@ class Shuffled(Executor):
         with self._lock:
             self._tasks.append((future, lambda: fn(*arguments, **options)))
             self.most = max(self.most, len(self._tasks))
+            if self.most >= self._first:
+                self._full.set()
         return future
 
     def _work(self) -> None:
+        self._full.wait(30.0)
         while not self._ended.is_set():
             time.sleep(0.0002)
             with self._lock:
@@ -72,7 +76,7 @@ def test_the_bits_do_not_depend_on_the_number_of_workers_or_their_order(method: 
 
 
 def test_all_pairs_of_algorithm_2_are_evaluated_at_a_time() -> None:
-    with Shuffled(24, seed=1) as executor:
+    with Shuffled(24, seed=1, first=24) as executor:
         run(method=pc.methods.poem_cma(samples=12), budget=26, evaluate=0, workers=executor)
         assert executor.most == 24
 

@@ -1,7 +1,8 @@
 """A Dask cluster, by its client.
 
 A task of Dask's own costs its scheduler milliseconds. So each worker gets one actor, which keeps the objective, and
-calls go to it directly.
+calls are messages to it: straight to the worker if the client is one with ``direct_to_workers=True``, else passed on by
+the scheduler.
 """
 
 from __future__ import annotations
@@ -105,20 +106,20 @@ class Dask:
         calls = pickle.dumps(calls_of(tasks), pickle.HIGHEST_PROTOCOL)
         free = [(a in avoid, len(s.tickets) / s.threads, a) for a, s in self._seats.items() if s.actor is not None]
         for _, load, address in sorted(free):
-            if load < 1.0:
-                try:
-                    future = self._seats[address].actor.perform(calls)
-                except RuntimeError:  # the worker is gone
-                    self._lose(address, "left")
-                    continue
-                asyncio.run_coroutine_threadsafe(self._watch(ticket, future), self._client.loop.asyncio_loop)
-                self._seats[address].tickets.add(ticket)
+            seat = self._seats[address]
+            if seat.coming.status != "finished":  # the worker is gone
+                self._lose(address, "left")
+            elif load < 1.0:
+                coming = self._send(ticket, seat.actor, calls)
+                asyncio.run_coroutine_threadsafe(coming, self._client.loop.asyncio_loop)
+                seat.tickets.add(ticket)
                 return address
         return None
 
-    async def _watch(self, ticket: int, future: Any) -> None:
+    async def _send(self, ticket: int, actor: Any, calls: bytes) -> None:
+        """In the client's thread."""
         try:
-            self._replies.put((ticket, pickle.loads(await future)))
+            self._replies.put((ticket, pickle.loads(await actor.perform(calls))))
         except Exception as error:
             self._replies.put((ticket, f"the worker failed ({type(error).__name__}: {error})"))
 

@@ -52,8 +52,8 @@ class Parcels:
         for each in seconds:
             self._calls += 1
             share = 1.0 / min(self._calls, MEMORY)
-            off = each - self._mean
-            self._mean += share * off
+            off = each - self._mean if self._calls > 1 else 0.0
+            self._mean += share * (each - self._mean)
             self._spread += share * (abs(off) - self._spread)
         share = min(1.0, len(seconds) / min(self._calls, MEMORY))
         self._cost += share * (max(0.0, elapsed - sum(seconds)) - self._cost)

@@ -17,7 +17,7 @@ from poem_cma.workers.task import Objective, Reply, Task, calls_of, perform, to_
 __all__ = ["Ray", "cpus"]
 
 _SECONDS_BETWEEN_COUNTS = 0.5
-_SECONDS_TO_BEGIN = 10.0
+_SECONDS_TO_BEGIN = 30.0
 
 
 def cpus(ray: Any) -> int:
