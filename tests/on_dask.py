@@ -12,10 +12,12 @@ import threading
 import time
 
 from distributed import Client, LocalCluster
-from runs import bits, flaky, moody, run, slow
+from runs import Heavy, bits, flaky, moody, run, slow
 
 import poem_cma as pc
 from poem_cma.store import View
+
+MARKS = pathlib.Path(os.environ["POEM_CMA_TEST_FOLDER"])
 
 
 def main() -> None:
@@ -23,6 +25,11 @@ def main() -> None:
     report: dict[str, object] = {}
     with LocalCluster(n_workers=2, threads_per_worker=2, dashboard_address=None) as cluster, Client(cluster) as client:
         report["same"] = bits(run(flaky, batch=4, workers=pc.Workers(client, retries=0))) == bits(run(flaky, batch=4))
+
+        # Much data travels once to each worker: it is unpacked once in each process.
+        report["heavy"] = bits(run(Heavy(), batch=4, workers=client)) == bits(run(batch=4))
+        loads = [path.read_text() for path in MARKS.glob("load-*")]
+        report["once"] = 1 <= len(loads) == len(set(loads)) <= 2
 
         # One worker is killed and one is added in mid-run.
         def disturb() -> None:

@@ -38,6 +38,8 @@ def report(
 def test_dask(tmp_path: pathlib.Path) -> None:
     found = report("on_dask.py", tmp_path, str(tmp_path))
     assert found["same"]
+    assert found["heavy"]
+    assert found["once"]
     assert found["killed"]  # bit for bit, though a worker was killed and one was added
     assert found["lost"] > 0
     assert found["workers"] == 3
@@ -49,6 +51,8 @@ def test_dask(tmp_path: pathlib.Path) -> None:
 def test_ray(tmp_path: pathlib.Path) -> None:
     found = report("on_ray.py", tmp_path, str(tmp_path))
     assert found["same"]
+    assert found["heavy"]
+    assert found["once"]
     assert found["killed"]  # bit for bit, though a node was killed and one was added
     assert found["lost"] > 0
     assert found["moody"]

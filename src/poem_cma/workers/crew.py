@@ -31,7 +31,7 @@ class Place(Protocol):
         """Workers there are now."""
 
     def start(self, ticket: int, tasks: list[Task], avoid: Collection[Any]) -> Any:
-        """Begin a parcel; who has it, or None if nobody can take it now."""
+        """Begin a parcel; who has it, or None if nobody can take it now, or only workers to avoid where others are."""
 
     def collect(self, seconds: float) -> list[tuple[int, list[Reply] | str]]:
         """Replies, or why there are none, as soon as there are any, or nothing after so many seconds."""
@@ -135,20 +135,29 @@ class Crew:
     def _begin_waiting(self) -> None:
         """Hand out what is waiting, as far as there are workers."""
         workers = self._place.slots()
+        aside: list[_Job] = []  # to be tried elsewhere, where all are busy
         while self._waiting and len(self._flight) < workers:
-            size = self._parcels.size(len(self._waiting), self._away, workers - len(self._flight), workers)
-            jobs = list(itertools.islice(self._waiting, size))
-            if (again := next((j for j, job in enumerate(jobs) if job.failures), None)) is not None:
-                jobs = jobs[: max(1, again)]  # what failed before travels alone
+            jobs = self._next_parcel(workers)
             ticket = next(self._tickets)
             worker = self._place.start(ticket, [job.task for job in jobs], jobs[0].avoid)
-            if worker is None:
-                return
+            if worker is None and not jobs[0].avoid:
+                break
             for _ in jobs:
                 self._waiting.popleft()
+            if worker is None:
+                aside += jobs
+                continue
             now = time.monotonic()
             self._flight[ticket] = _Parcel(jobs, worker, now, inf if self._timeout is None else now + self._timeout)
             self._away += len(jobs)
+        self._waiting.extendleft(reversed(aside))
+
+    def _next_parcel(self, workers: int) -> list[_Job]:
+        """The first that wait. What failed before travels alone."""
+        size = self._parcels.size(len(self._waiting), self._away, workers - len(self._flight), workers)
+        jobs = list(itertools.islice(self._waiting, size))
+        again = next((j for j, job in enumerate(jobs) if job.failures), size)
+        return jobs[: max(1, again)]
 
     def _landed(self, ticket: int) -> _Parcel:
         parcel = self._flight.pop(ticket)

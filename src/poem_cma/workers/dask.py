@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
+from operator import itemgetter
 from typing import Any
 
 from distributed import wait
@@ -102,10 +103,11 @@ class Dask:
         self._counted = time.monotonic() if any(s.actor for s in self._seats.values()) else 0.0
 
     def start(self, ticket: int, tasks: list[Task], avoid: Collection[Any]) -> Any:
-        """Send a parcel to the worker with the least to do, another than those to avoid if there is one."""
+        """Send a parcel to the worker with the least to do, another than those to avoid if there are others."""
         calls = pickle.dumps(calls_of(tasks), pickle.HIGHEST_PROTOCOL)
-        free = [(a in avoid, len(s.tickets) / s.threads, a) for a, s in self._seats.items() if s.actor is not None]
-        for _, load, address in sorted(free):
+        ready = {a: len(s.tickets) / s.threads for a, s in self._seats.items() if s.actor is not None}
+        others = {a: load for a, load in ready.items() if a not in avoid} or ready
+        for address, load in sorted(others.items(), key=itemgetter(1)):
             seat = self._seats[address]
             if seat.coming.status != "finished":  # the worker is gone
                 self._lose(address, "left")

@@ -59,12 +59,13 @@ class Processes:
         return len(self._workers)
 
     def start(self, ticket: int, tasks: list[Task], avoid: Collection[Any]) -> Any:
-        """Give a parcel to an idle process, another than those to avoid if there is one; its id, or None."""
-        message = pickle.dumps(calls_of(tasks), pickle.HIGHEST_PROTOCOL)
-        idle = [w for w in self._workers if w.ready and w.ticket is None]
-        for worker in sorted(idle, key=lambda w: w.pid in avoid):
+        """Give a parcel to an idle process, another than those to avoid if there are others; its id, or None."""
+        others = [w for w in self._workers if w.pid not in avoid] or self._workers
+        for worker in others:
+            if not worker.ready or worker.ticket is not None:
+                continue
             try:
-                worker.pipe.send_bytes(message)
+                worker.pipe.send_bytes(pickle.dumps(calls_of(tasks), pickle.HIGHEST_PROTOCOL))
             except OSError:  # died while idle: `collect` will see it
                 worker.ready = False
                 continue

@@ -86,10 +86,12 @@ class Ray:
                 self._idle.append(actor)
 
     def start(self, ticket: int, tasks: list[Task], avoid: Collection[Any]) -> Any:
-        """Give a parcel to an idle actor, another than those to avoid if there is one."""
-        if not self._idle:
+        """Give a parcel to an idle actor, another than those to avoid if there are others."""
+        others = any(actor not in avoid for _, actor in self._busy.values())  # who will be idle
+        actor = next((a for a in self._idle if a not in avoid), None)
+        if actor is None and (others or not self._idle):
             return None
-        actor = min(self._idle, key=lambda a: a in avoid)
+        actor = actor or self._idle[0]
         self._idle.remove(actor)
         calls = pickle.dumps(calls_of(tasks), pickle.HIGHEST_PROTOCOL)
         self._busy[actor.perform.remote(calls)] = (ticket, actor)
