@@ -153,17 +153,18 @@ def compare(kind: str, count: int, batch: int, workers: Any, everywhere: Any, ro
     calls = 80 * count
     both = [(measure(sleeps, workers, batch, calls), bare(everywhere, count, batch, calls)) for _ in range(rounds)]
     (seconds, cost), (bare_seconds, bare_cost) = np.median(np.array(both), axis=0)
-    idle = [measure(quick, workers, batch, 2000)[0] for _ in range(rounds)]
+    idle, _ = measure(quick, workers, batch, 2000)
     return {
         "kind": kind, "workers": count, "batch": batch, "speed_up": SLEEP / seconds, "driver_us": 1e6 * cost,
         "bare_speed_up": SLEEP / bare_seconds, "bare_us": 1e6 * bare_cost,
-        "no_work_us": 1e6 * float(np.median(idle)), "load": os.getloadavg()[0],
+        "no_work_us": 1e6 * idle, "load": os.getloadavg()[0],
     }  # fmt: skip
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--kinds", default="threads,processes,dask,ray")
+    parser.add_argument("--counts", default="", help="how many workers, with commas; by default 2,4,8,16 or 8")
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
     pathlib.Path("results").mkdir(exist_ok=True)
@@ -176,7 +177,8 @@ def main() -> None:
         f"{'share':>6} {'us/call':>10} {'us/call, no work':>17} {'load':>5}"
     )
     for kind in arguments.kinds.split(","):
-        for count in {"threads": (2, 4, 8, 16), "processes": (2, 4, 8, 16)}.get(kind, (8,)):
+        counts = (2, 4, 8, 16) if kind in ("threads", "processes") else (8,)
+        for count in map(int, arguments.counts.split(",")) if arguments.counts else counts:
             with globals()[kind](count) as (workers, everywhere):
                 for batch in (count // 2, 2 * count):
                     row = compare(kind, count, batch, workers, everywhere, arguments.rounds)

@@ -114,8 +114,7 @@ class Ray:
         try:
             replies: list[Reply] = pickle.loads(self._ray.get(reference))
         except Exception as error:  # the worker died, or its node is gone
-            self._ray.kill(actor)
-            self._counted = 0.0  # another is wanted
+            self._end(actor)
             return ticket, f"the worker failed ({type(error).__name__}: {str(error).splitlines()[0]})"
         self._idle.append(actor)
         return ticket, replies
@@ -125,12 +124,16 @@ class Ray:
         for reference, (owner, actor) in list(self._busy.items()):
             if owner == ticket:
                 del self._busy[reference]
-                self._ray.kill(actor)
-                self._counted = 0.0
+                self._end(actor)
+
+    def _end(self, actor: Any) -> None:
+        """Kill an actor, if it is not dead already; another is wanted."""
+        with contextlib.suppress(Exception):
+            self._ray.kill(actor)
+        self._counted = 0.0
 
     def close(self) -> None:
         """End the actors. The cluster is the user's."""
         for actor in [*self._coming.values(), *self._idle, *(actor for _, actor in self._busy.values())]:
-            with contextlib.suppress(Exception):
-                self._ray.kill(actor)
+            self._end(actor)
         self._coming, self._idle, self._busy = {}, [], {}
