@@ -99,6 +99,7 @@ def evaluate(oracle: Oracle, points: Array, numbers: list[int], stream: int) -> 
 
 _objectives: dict[str, Objective] = {}
 _oracles = threading.local()
+_unpacking = threading.Lock()
 _MOST = 8  # runs that a process remembers
 
 
@@ -113,16 +114,18 @@ def perform(token: str, payload: bytes | None, calls: Calls) -> list[Reply] | No
     """A parcel on a worker; None if the objective is not known there, and was not sent along."""
     oracles: dict[str, Oracle] = _oracles.__dict__.setdefault("by_token", {})
     if token not in oracles:
-        if token not in _objectives:
-            if payload is None:
-                return None
-            try:
-                keep(from_payload(payload))
-            except Exception as error:
-                return [Reply([nan] * len(points), fatal=_unloadable(error)) for points, *_ in calls]
+        with _unpacking:  # once, though all threads of a worker may be here
+            if token not in _objectives:
+                if payload is None:
+                    return None
+                try:
+                    keep(from_payload(payload))
+                except Exception as error:
+                    return [Reply([nan] * len(points), fatal=_unloadable(error)) for points, *_ in calls]
+            objective = _objectives[token]
         while len(oracles) >= _MOST:
             del oracles[next(iter(oracles))]
-        oracles[token] = _objectives[token].oracle()
+        oracles[token] = objective.oracle()
     return [answer(oracles[token], *call) for call in calls]
 
 
