@@ -2,7 +2,11 @@
 
 The objective sleeps 20 ms. Speed-up is calls x 20 ms over the time taken, from the first tenth of the calls on, so that
 starting the workers does not count. The driver's cost is the processor time of this process for each call. With Dask
-the scheduler runs in a process of its own. Prints a table and writes results/workers.json.
+the scheduler runs in a process of its own.
+
+Beside it, on the same workers and in turn with it, stands what they do without a run: the same number of calls a step,
+one task for each worker, all of them awaited before the next step; by `map` of the threads' executor and of
+multiprocessing's pool, Dask's `map` and `gather`, Ray's tasks. Prints a table and writes results/workers.json.
 """
 
 from __future__ import annotations
@@ -10,13 +14,14 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import multiprocessing
 import os
 import pathlib
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from unittest import mock
@@ -57,15 +62,36 @@ def measure(fun: Any, workers: Any, batch: int, calls: int) -> tuple[float, floa
     return (last[1] - first[1]) / done, (last[2] - first[2]) / done
 
 
+def sleeps_often(points: list[np.ndarray]) -> list[float]:
+    return [sleeps(x) for x in points]
+
+
+def bare(everywhere: Callable[[list[Any]], Any], count: int, batch: int, calls: int) -> tuple[float, float]:
+    """The same as `measure`, of workers without a run."""
+    x = np.zeros(D)
+    tasks = [[x] * (2 * batch // count)] * count
+    everywhere(tasks)
+    steps = max(1, calls // (2 * batch))
+    wall, processor = time.perf_counter(), time.process_time()
+    for _ in range(steps):
+        everywhere(tasks)
+    done = steps * 2 * batch
+    return (time.perf_counter() - wall) / done, (time.process_time() - processor) / done
+
+
+# The kinds of workers: what `minimize` is given, and what works on tasks without it.
+
+
 @contextlib.contextmanager
 def threads(count: int) -> Iterator[Any]:
     with ThreadPoolExecutor(count) as executor:
-        yield executor
+        yield executor, lambda tasks: list(executor.map(sleeps_often, tasks))
 
 
 @contextlib.contextmanager
 def processes(count: int) -> Iterator[Any]:
-    yield count
+    with multiprocessing.get_context("spawn").Pool(count) as pool:
+        yield count, lambda tasks: pool.map(sleeps_often, tasks, chunksize=1)
 
 
 @contextlib.contextmanager
@@ -81,9 +107,9 @@ def dask(count: int) -> Iterator[Any]:
     started = [start("distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", str(port))]
     started.append(start("distributed.cli.dask_worker", address, "--nworkers", str(count), "--nthreads", "1"))
     try:
-        with Client(address, timeout=60) as client:
+        with Client(address, timeout=60, direct_to_workers=True) as client:
             client.wait_for_workers(count, timeout=120)
-            yield client
+            yield client, lambda tasks: client.gather(client.map(sleeps_often, tasks, pure=False))
     finally:
         for process in started:
             os.killpg(process.pid, signal.SIGKILL)
@@ -95,8 +121,9 @@ def ray(count: int) -> Iterator[Any]:
     import ray as module
 
     module.init("local", num_cpus=count, include_dashboard=False, log_to_driver=False, _node_ip_address="127.0.0.1")
+    task = module.remote(num_cpus=1)(sleeps_often)
     try:
-        yield module
+        yield module, lambda tasks: module.get([task.remote(points) for points in tasks])
     finally:
         module.shutdown()
 
@@ -121,9 +148,23 @@ def seconds_to_end() -> float:
     return time.perf_counter() - sent
 
 
+def compare(kind: str, count: int, batch: int, workers: Any, everywhere: Any, rounds: int) -> dict[str, Any]:
+    """A row of the table: a run and the workers alone in turn, medians."""
+    calls = 80 * count
+    both = [(measure(sleeps, workers, batch, calls), bare(everywhere, count, batch, calls)) for _ in range(rounds)]
+    (seconds, cost), (bare_seconds, bare_cost) = np.median(np.array(both), axis=0)
+    idle, _ = measure(quick, workers, batch, 2000)
+    return {
+        "kind": kind, "workers": count, "batch": batch, "speed_up": SLEEP / seconds, "driver_us": 1e6 * cost,
+        "bare_speed_up": SLEEP / bare_seconds, "bare_us": 1e6 * bare_cost,
+        "no_work_us": 1e6 * idle, "load": os.getloadavg()[0],
+    }  # fmt: skip
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--kinds", default="threads,processes,dask,ray")
+    parser.add_argument("--counts", default="", help="how many workers, with commas; by default 2,4,8,16 or 8")
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
     pathlib.Path("results").mkdir(exist_ok=True)
@@ -131,24 +172,21 @@ def main() -> None:
     load = os.getloadavg()[0]
     print(f"{os.cpu_count()} processors, load {load:.1f} at the start; medians of {arguments.rounds} rounds")
     print(
+        f"{'':>27} {'with a run':^32} {'the workers alone':^17}\n"
         f"{'kind':>10} {'workers':>8} {'batch':>6} {'speed-up':>9} {'share':>6} {'driver us/call':>15} "
-        f"{'us/call, no work':>17}"
+        f"{'share':>6} {'us/call':>10} {'us/call, no work':>17} {'load':>5}"
     )
     for kind in arguments.kinds.split(","):
-        for count in {"threads": (2, 4, 8, 16), "processes": (2, 4, 8, 16)}.get(kind, (8,)):
-            with globals()[kind](count) as workers:
+        counts = (2, 4, 8, 16) if kind in ("threads", "processes") else (8,)
+        for count in map(int, arguments.counts.split(",")) if arguments.counts else counts:
+            with globals()[kind](count) as (workers, everywhere):
                 for batch in (count // 2, 2 * count):
-                    taken = [measure(sleeps, workers, batch, 80 * count) for _ in range(arguments.rounds)]
-                    idle = [measure(quick, workers, batch, 2000)[0] for _ in range(arguments.rounds)]
-                    seconds, cost = np.median(np.array(taken), axis=0)
-                    row = {
-                        "kind": kind, "workers": count, "batch": batch, "speed_up": SLEEP / seconds,
-                        "driver_us": 1e6 * cost, "no_work_us": 1e6 * float(np.median(idle)),
-                    }  # fmt: skip
+                    row = compare(kind, count, batch, workers, everywhere, arguments.rounds)
                     rows.append(row)
                     print(
                         f"{kind:>10} {count:>8} {batch:>6} {row['speed_up']:>9.2f} {row['speed_up'] / count:>6.2f} "
-                        f"{row['driver_us']:>15.0f} {row['no_work_us']:>17.0f}",
+                        f"{row['driver_us']:>15.0f} {row['bare_speed_up'] / count:>6.2f} {row['bare_us']:>10.0f} "
+                        f"{row['no_work_us']:>17.0f} {row['load']:>5.1f}",
                         flush=True,
                     )
     end = sorted(seconds_to_end() for _ in range(arguments.rounds))[arguments.rounds // 2]

@@ -11,11 +11,24 @@ import sys
 import threading
 import time
 
+import numpy as np
 from distributed import Client, LocalCluster
-from runs import bits, flaky, moody, run, slow
+from runs import Heavy, bits, flaky, moody, run, slow
 
 import poem_cma as pc
 from poem_cma.store import View
+
+MARKS = pathlib.Path(os.environ["POEM_CMA_TEST_FOLDER"])
+
+
+def marking(x: np.ndarray, i: int) -> float:
+    """Says in which process it is. A process's first call takes long, so that it is under way when it is killed."""
+    mark = MARKS / f"worker-{os.getpid()}"
+    first = not mark.exists()
+    mark.touch()
+    if first:
+        time.sleep(3.0)
+    return slow(x, i)
 
 
 def main() -> None:
@@ -24,16 +37,22 @@ def main() -> None:
     with LocalCluster(n_workers=2, threads_per_worker=2, dashboard_address=None) as cluster, Client(cluster) as client:
         report["same"] = bits(run(flaky, batch=4, workers=pc.Workers(client, retries=0))) == bits(run(flaky, batch=4))
 
-        # One worker is killed and one is added in mid-run.
+        # Much data travels once to each worker: it is unpacked once in each process.
+        report["heavy"] = bits(run(Heavy(), batch=4, workers=client)) == bits(run(batch=4))
+        loads = [path.read_text() for path in MARKS.glob("load-*")]
+        report["once"] = 1 <= len(loads) == len(set(loads)) <= 2
+
+        # One worker is killed while it is at work, and one is added in mid-run.
         def disturb() -> None:
-            time.sleep(0.7)
-            os.kill(cluster.workers[0].process.pid, signal.SIGKILL)
-            time.sleep(0.3)
+            victim = cluster.workers[0].process.pid
+            while not (MARKS / f"worker-{victim}").exists():
+                time.sleep(0.05)
+            os.kill(victim, signal.SIGKILL)
             cluster.scale(3)
 
         threading.Thread(target=disturb, daemon=True).start()
-        result = run(slow, budget=600, batch=4, workers=client, store=folder / "killed.db")
-        report["killed"] = bits(result) == bits(run(slow, budget=600, batch=4))
+        result = run(marking, budget=600, batch=4, workers=client, store=folder / "killed.db")
+        report["killed"] = bits(result) == bits(run(budget=600, batch=4))
         with View(folder / "killed.db") as view:
             report["lost"] = sum("the worker" in text for *_, text in view.failures())
         report["workers"] = len(client.nthreads())

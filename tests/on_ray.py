@@ -12,7 +12,7 @@ import time
 import numpy as np
 import ray
 from ray.cluster_utils import Cluster
-from runs import bits, flaky, moody, run, slow
+from runs import Heavy, bits, flaky, moody, run, slow
 
 import poem_cma as pc
 from poem_cma.store import View
@@ -45,6 +45,11 @@ def main() -> None:
     ray.init(address=cluster.address, log_to_driver=False, configure_logging=False)
     try:
         report["same"] = bits(run(flaky, batch=4, workers=pc.Workers(ray, retries=0))) == bits(run(flaky, batch=4))
+
+        # Much data travels once to each worker: it is unpacked once in each process.
+        report["heavy"] = bits(run(Heavy(), batch=4, workers=ray)) == bits(run(batch=4))
+        loads = [path.read_text() for path in MARKS.glob("load-*")]
+        report["once"] = 1 <= len(loads) == len(set(loads)) <= 2
 
         # One node is killed while it is at work, and one is added in mid-run.
         def disturb() -> None:

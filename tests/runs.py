@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
 import time
@@ -66,6 +67,33 @@ def moody(x: np.ndarray, i: int) -> float:
     if u < 0.17:
         time.sleep(1000)
     return P.fun(x, i)
+
+
+class Heavy:
+    """An objective with much data, that writes down where it is unpacked."""
+
+    def __init__(self) -> None:
+        self.data = np.zeros(100_000)
+
+    def __call__(self, x: np.ndarray, i: int) -> float:
+        time.sleep(0.02)  # so that one process does not do all the work before the other is there
+        return P.fun(x, i)
+
+    def __setstate__(self, state: Any) -> None:
+        self.__dict__.update(state)
+        folder = pathlib.Path(os.environ["POEM_CMA_TEST_FOLDER"])
+        (folder / f"load-{time.time_ns()}-{os.getpid()}").write_text(str(os.getpid()))
+
+
+def zombies() -> list[str]:
+    """Children of this process that have ended and were not waited for."""
+    found = []
+    for folder in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            state, parent = (folder / "stat").read_text().rsplit(")", 1)[1].split()[:2]
+            if state == "Z" and int(parent) == os.getpid():
+                found.append(folder.name)
+    return found
 
 
 def processes(mark: str) -> list[str]:

@@ -1,7 +1,8 @@
-"""Dask and Ray, on local clusters of real processes: workers raise, hang, die, leave and come."""
+"""Dask, Ray and MPI, on local clusters of real processes: workers raise, hang, die, leave and come."""
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import pathlib
@@ -16,15 +17,17 @@ import pytest
 HERE = pathlib.Path(__file__).parent
 
 
-def report(script: str, folder: pathlib.Path, *arguments: str) -> dict[str, Any]:
+def report(
+    script: str, folder: pathlib.Path, *arguments: str, before: tuple[str, ...] = (), options: tuple[str, ...] = ()
+) -> dict[str, Any]:
     """What a script says; in a process of its own, for clusters bring threads, warnings and signals along."""
     marks = folder / "marks"
     marks.mkdir()
     environment = os.environ | {"PYTHONPATH": str(HERE), "POEM_CMA_TEST_FOLDER": str(marks)}
     environment |= {"RAY_DEDUP_LOGS": "0", "RAY_USAGE_STATS_ENABLED": "0"}
     done = subprocess.run(
-        [sys.executable, str(HERE / script), *arguments], capture_output=True, text=True, cwd=folder, env=environment,
-        timeout=150, check=False,
+        [*before, sys.executable, *options, str(HERE / script), *arguments], capture_output=True, text=True, cwd=folder,
+        env=environment, timeout=300, check=False,
     )  # fmt: skip
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     assert lines, done.stderr[-3000:]
@@ -35,6 +38,8 @@ def report(script: str, folder: pathlib.Path, *arguments: str) -> dict[str, Any]
 def test_dask(tmp_path: pathlib.Path) -> None:
     found = report("on_dask.py", tmp_path, str(tmp_path))
     assert found["same"]
+    assert found["heavy"]
+    assert found["once"]
     assert found["killed"]  # bit for bit, though a worker was killed and one was added
     assert found["lost"] > 0
     assert found["workers"] == 3
@@ -46,9 +51,23 @@ def test_dask(tmp_path: pathlib.Path) -> None:
 def test_ray(tmp_path: pathlib.Path) -> None:
     found = report("on_ray.py", tmp_path, str(tmp_path))
     assert found["same"]
+    assert found["heavy"]
+    assert found["once"]
     assert found["killed"]  # bit for bit, though a node was killed and one was added
     assert found["lost"] > 0
     assert found["moody"]
+
+
+def test_mpi(tmp_path: pathlib.Path) -> None:
+    if importlib.util.find_spec("mpi4py") is None:
+        pytest.skip("mpi4py is not installed (pip install mpi4py)")
+    mpiexec = shutil.which(
+        "mpiexec", path=os.pathsep.join([str(pathlib.Path(sys.executable).parent), os.environ["PATH"]])
+    )
+    if mpiexec is None:
+        pytest.skip("no `mpiexec` here: mpi4py needs an MPI (pip install mpich)")
+    found = report("on_mpi.py", tmp_path, before=(mpiexec, "-n", "3"), options=("-m", "mpi4py.futures"))
+    assert found == {"same": True, "auto": True, "workers": 2, "processes": 2}
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pathlib
@@ -321,15 +322,17 @@ def test_looking_at_a_store_shows_the_optimiser_as_it_is(tmp_path: pathlib.Path)
     assert {lag for lag, _ in seen} <= {0, 1, 2}  # the present step is committed after its callback
 
 
-def test_memory_does_not_grow_with_the_number_of_calls(tmp_path: pathlib.Path) -> None:
+@pytest.mark.parametrize("threads", [0, 3])
+def test_memory_does_not_grow_with_the_number_of_calls(tmp_path: pathlib.Path, threads: int) -> None:
     import tracemalloc
 
     P1 = hinge(d=2)
 
     def size(budget: int) -> int:
         tracemalloc.start()
-        pc.minimize(P1.fun, np.zeros(2), sample=P1.sample, method="poem", budget=budget, seed=0, evaluate=0,
-                    store=tmp_path / f"{budget}.db")  # fmt: skip
+        with ThreadPoolExecutor(threads) if threads else contextlib.nullcontext() as workers:
+            pc.minimize(P1.fun, np.zeros(2), sample=P1.sample, method="poem", budget=budget, seed=0, evaluate=0,
+                        store=tmp_path / f"{budget}.db", workers=workers, batch=8 if threads else 1)  # fmt: skip
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         return peak

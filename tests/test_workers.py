@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import pathlib
@@ -13,6 +14,7 @@ import sys
 import textwrap
 import threading
 import time
+from collections import Counter
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 from typing import Any
@@ -20,7 +22,7 @@ from typing import Any
 import numpy as np
 import pytest
 import runs
-from runs import METHODS, P, bits, flaky, gone, moody, run
+from runs import METHODS, Heavy, P, bits, flaky, gone, moody, run, zombies
 
 import poem_cma as pc
 from poem_cma.store import View
@@ -32,14 +34,15 @@ HERE = pathlib.Path(__file__).parent
 
 
 class Shuffled(Executor):
-    """An executor of `workers` workers that answers in random order."""
+    """An executor of `workers` workers that answers in random order; not before it has `first` tasks, within reason."""
 
-    def __init__(self, workers: int, seed: int) -> None:
+    def __init__(self, workers: int, seed: int, first: int = 1) -> None:
         self._max_workers = workers
         self._random = random.Random(seed)
         self._tasks: list[tuple[Future[Any], Any]] = []
         self._lock = threading.Lock()
         self._ended = threading.Event()
+        self._first, self._full = first, threading.Event()
         self.most = 0  # tasks at a time
         threading.Thread(target=self._work, daemon=True).start()
 
@@ -48,9 +51,12 @@ class Shuffled(Executor):
         with self._lock:
             self._tasks.append((future, lambda: fn(*arguments, **options)))
             self.most = max(self.most, len(self._tasks))
+            if self.most >= self._first:
+                self._full.set()
         return future
 
     def _work(self) -> None:
+        self._full.wait(30.0)
         while not self._ended.is_set():
             time.sleep(0.0002)
             with self._lock:
@@ -72,7 +78,7 @@ def test_the_bits_do_not_depend_on_the_number_of_workers_or_their_order(method: 
 
 
 def test_all_pairs_of_algorithm_2_are_evaluated_at_a_time() -> None:
-    with Shuffled(24, seed=1) as executor:
+    with Shuffled(24, seed=1, first=24) as executor:
         run(method=pc.methods.poem_cma(samples=12), budget=26, evaluate=0, workers=executor)
         assert executor.most == 24
 
@@ -107,22 +113,6 @@ def test_an_executor_of_processes_gets_the_objective_once_each(
     assert 1 <= len(loads) == len(set(loads)) <= 2  # each process unpacked it once
 
 
-class Heavy:
-    """An objective with much data, that writes down where it is unpacked."""
-
-    def __init__(self) -> None:
-        self.data = np.zeros(100_000)
-
-    def __call__(self, x: np.ndarray, i: int) -> float:
-        time.sleep(0.02)  # so that one process does not do all the work before the other is there
-        return P.fun(x, i)
-
-    def __setstate__(self, state: Any) -> None:
-        self.__dict__.update(state)
-        folder = pathlib.Path(os.environ["POEM_CMA_TEST_FOLDER"])
-        (folder / f"{time.time_ns()}").write_text(str(os.getpid()))
-
-
 def test_large_data_travels_once_to_each_process(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POEM_CMA_TEST_FOLDER", str(tmp_path))
     assert bits(run(Heavy(), workers=2, batch=2)) == bits(run(batch=2))
@@ -141,6 +131,7 @@ def test_workers_that_die_hang_or_raise_are_replaced_and_change_no_bit(
     workers = pc.Workers(2, timeout=1.0, retries=10)
     result = run(moody, budget=200, batch=2, workers=workers, store=tmp_path / "run.db")
     assert bits(result) == bits(run(budget=200, batch=2))
+    assert not zombies()
     with View(tmp_path / "run.db") as view:
         calls, why = view.calls(), [text for *_, text in view.failures()]
     assert len(calls) == 200
@@ -152,6 +143,73 @@ def test_workers_that_die_hang_or_raise_are_replaced_and_change_no_bit(
         "no answer within 1 s",
     ):
         assert any(reason in text for text in why)
+
+
+def grim(x: np.ndarray, i: int) -> float:
+    """30% of the calls end their process, 10% hang, 10% return NaN, whatever the attempt."""
+    u = random.random()
+    if u < 0.3:
+        os._exit(7)
+    if u < 0.4:
+        time.sleep(1000)
+    return float("nan") if u < 0.5 else P.fun(x, i)
+
+
+def test_processes_that_are_killed_and_hang_at_random(tmp_path: pathlib.Path) -> None:
+    """The run ends, every call is counted once, and the failures are those that chance allows."""
+    workers = pc.Workers(4, timeout=0.5, retries=2)
+    result = run(grim, budget=60, batch=2, workers=workers, store=tmp_path / "run.db", evaluate=0)
+    assert result.success
+    assert result.nfev <= 60
+    assert not zombies()
+    with View(tmp_path / "run.db") as view:
+        calls, why = view.calls(), Counter(text.split(" (")[0].split(", with")[0] for *_, text in view.failures())
+    assert len({(c["probe"], c["point"]) for c in calls}) == len(calls) == result.nfev
+    assert np.isnan(calls["value"]).sum() == result.failures
+    share = 0.4**3 + 0.1 * (1 + 0.4 + 0.4**2)  # no attempt is answered, or one answers NaN
+    assert abs(result.failures / result.nfev - share) < 5.0 * np.sqrt(share * (1.0 - share) / result.nfev)
+    assert set(why) == {"the worker process died", "no answer within 0.5 s", "fun returned nan"}
+
+
+@pytest.mark.parametrize("garbage", [None, "abc", {}, np.zeros(2), [1.0, 2.0], 1j], ids=repr)
+def test_garbage_is_tried_again_and_then_dropped(garbage: Any) -> None:
+    calls: Counter[tuple[bytes, int]] = Counter()
+    lock = threading.Lock()
+
+    def fun(x: np.ndarray, i: int) -> Any:
+        key = (x.tobytes(), i)
+        with lock:
+            calls[key] += 1
+        return P.fun(x, i) if calls[key] == 3 else garbage
+
+    with ThreadPoolExecutor(3) as threads:
+        assert bits(run(fun, budget=60, workers=pc.Workers(threads, retries=2))) == bits(run(budget=60))
+        calls.clear()
+        result = run(fun, budget=60, evaluate=0, workers=pc.Workers(threads, retries=1))
+    assert result.failures == result.nfev == 60
+    assert "fun must return a number" in result.message
+
+
+def bad_apple(x: np.ndarray, i: int) -> float:
+    """In the first process that gets here, every call fails at once."""
+    mark = pathlib.Path(os.environ["POEM_CMA_TEST_FOLDER"]) / "bad"
+    with contextlib.suppress(FileExistsError):
+        mark.touch(exist_ok=False)
+        mark.write_text(str(os.getpid()))
+    if mark.read_text() == str(os.getpid()):
+        raise RuntimeError("everything fails in here")
+    time.sleep(0.002)
+    return P.fun(x, i)
+
+
+def test_a_call_is_made_again_elsewhere(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker on which everything fails at once is always idle: yet nothing is lost to it."""
+    (tmp_path / "marks").mkdir()
+    monkeypatch.setenv("POEM_CMA_TEST_FOLDER", str(tmp_path / "marks"))
+    result = run(bad_apple, budget=100, batch=2, workers=pc.Workers(2, retries=1), store=tmp_path / "run.db")
+    assert bits(result) == bits(run(budget=100, batch=2))
+    with View(tmp_path / "run.db") as view:
+        assert (view.calls()["attempts"] == 2).any()
 
 
 def test_workers_are_replaced_where_pipes_cannot_be_selected(
@@ -259,29 +317,24 @@ def test_threads_that_hang_are_not_used_again_and_none_left_ends_within_patience
 class Cluster:
     """A place whose workers leave and come back; every task is answered with zeros."""
 
-    depth = 1
-
     def __init__(self, sizes: list[int]) -> None:
         self.sizes = sizes
-        self.tasks: list[tuple[int, Task]] = []
+        self.parcels: list[tuple[int, list[Task]]] = []
 
     def slots(self) -> int:
         return self.sizes[0]
 
-    def start(self, ticket: int, task: Task, avoid: Any) -> str:
-        self.tasks.append((ticket, task))
+    def start(self, ticket: int, tasks: list[Task], avoid: Any) -> str:
+        self.parcels.append((ticket, tasks))
         return "somebody"
 
-    def collect(self, seconds: float) -> list[tuple[int, Any]]:
+    def collect(self, seconds: float) -> list[tuple[int, list[Reply] | str]]:
         if len(self.sizes) > 1:
             self.sizes.pop(0)
+        parcels, self.parcels = self.parcels, []
         if self.sizes[0] == 0:
-            lost = [(ticket, "the worker left") for ticket, _ in self.tasks]
-            self.tasks = []
-            return lost  # type: ignore[return-value]
-        replies = [(ticket, Reply([0.0] * len(task.points))) for ticket, task in self.tasks]
-        self.tasks = []
-        return replies  # type: ignore[return-value]
+            return [(ticket, "the worker left") for ticket, _ in parcels]
+        return [(ticket, [Reply([0.0] * len(t.points)) for t in tasks]) for ticket, tasks in parcels]
 
     def abandon(self, ticket: int) -> None: ...
 

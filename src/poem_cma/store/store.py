@@ -90,6 +90,11 @@ class Store:
         """Whether there are stored calls that the optimiser has not asked for again yet."""
         return any(probe >= 0 for probe, _ in self._known)
 
+    @property
+    def remembers(self) -> bool:
+        """Whether there are stored calls that were not recalled."""
+        return bool(self._known)
+
     def recall(self, probe: int, point: int, place: int) -> Call | None:
         """The stored call, if it was made at this very place; it is asked for once."""
         call = self._known.pop((probe, point), None)
@@ -225,6 +230,7 @@ class NoStore:
 
     exists = False
     replaying = False
+    remembers = False
     settings: dict[str, Any]
     plan: dict[str, Any]
 

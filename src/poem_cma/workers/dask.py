@@ -1,29 +1,37 @@
 """A Dask cluster, by its client.
 
 A task of Dask's own costs its scheduler milliseconds. So each worker gets one actor, which keeps the objective, and
-calls go to it directly.
+calls are messages to it: straight to the worker if the client is one with ``direct_to_workers=True``, else passed on by
+the scheduler.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import pickle
 import queue
 import threading
 import time
 from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
+from operator import itemgetter
 from typing import Any
 
 from distributed import wait
 
-from poem_cma.workers.task import Objective, Reply, Task, perform, to_payload
+from poem_cma.workers.task import Objective, Reply, Task, calls_of, perform, to_payload
 
-__all__ = ["Bench", "Dask"]
+__all__ = ["Bench", "Dask", "threads"]
 
 _SECONDS_BETWEEN_COUNTS = 0.5
 _SECONDS_TO_RESTART = 30.0
 _SECONDS_TO_BEGIN = 10.0
+
+
+def threads(client: Any) -> int:
+    """Threads in the cluster now."""
+    return sum(client.nthreads().values())
 
 
 class Bench:
@@ -33,10 +41,12 @@ class Bench:
         self._token, self._payload = token, payload
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="poem-cma")
 
-    async def perform(self, task: Task) -> Reply | None:
-        """A task in a thread, so that the worker can listen meanwhile."""
-        arguments = (self._token, self._payload, task.points, task.numbers, task.stream)
-        return await asyncio.get_running_loop().run_in_executor(self._threads, perform, *arguments)
+    async def perform(self, calls: bytes) -> bytes:
+        """A parcel in a thread, so that the worker can listen meanwhile. Bytes: Dask has least to do with them."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._perform, calls)
+
+    def _perform(self, calls: bytes) -> bytes:
+        return pickle.dumps(perform(self._token, self._payload, pickle.loads(calls)), pickle.HIGHEST_PROTOCOL)
 
 
 class _Seat:
@@ -52,14 +62,12 @@ class _Seat:
 class Dask:
     """Workers may come and go: newcomers get an actor, the calls of those that left are reported as lost."""
 
-    depth = 2  # a call travels for a millisecond: each thread has its next one waiting
-
     def __init__(self, client: Any, objective: Objective) -> None:
         self._client = client
         self._token, self._payload = objective.token, to_payload(objective)
         self._seats: dict[str, _Seat] = {}
         self._stuck: set[str] = set()  # workers that hang and could not be restarted
-        self._replies: queue.SimpleQueue[tuple[int, Reply | str]] = queue.SimpleQueue()
+        self._replies: queue.SimpleQueue[tuple[int, list[Reply] | str]] = queue.SimpleQueue()
         self._counted = 0.0
         self._count()
         with contextlib.suppress(TimeoutError):  # those that are there get ready
@@ -94,30 +102,32 @@ class Dask:
                     self._lose(address, "could not begin")
         self._counted = time.monotonic() if any(s.actor for s in self._seats.values()) else 0.0
 
-    def start(self, ticket: int, task: Task, avoid: Collection[Any]) -> Any:
-        """Send a task to the worker with the least to do, another than those to avoid if there is one."""
-        free = [(a in avoid, len(s.tickets) / s.threads, a) for a, s in self._seats.items() if s.actor is not None]
-        for _, load, address in sorted(free):
-            if load < self.depth:
-                try:
-                    future = self._seats[address].actor.perform(task)
-                except RuntimeError:  # the worker is gone
-                    self._lose(address, "left")
-                    continue
-                asyncio.run_coroutine_threadsafe(self._watch(ticket, future), self._client.loop.asyncio_loop)
-                self._seats[address].tickets.add(ticket)
+    def start(self, ticket: int, tasks: list[Task], avoid: Collection[Any]) -> Any:
+        """Send a parcel to the worker with the least to do, another than those to avoid if there are others."""
+        calls = pickle.dumps(calls_of(tasks), pickle.HIGHEST_PROTOCOL)
+        ready = {a: len(s.tickets) / s.threads for a, s in self._seats.items() if s.actor is not None}
+        others = {a: load for a, load in ready.items() if a not in avoid} or ready
+        for address, load in sorted(others.items(), key=itemgetter(1)):
+            seat = self._seats[address]
+            if seat.coming.status != "finished":  # the worker is gone
+                self._lose(address, "left")
+            elif load < 1.0:
+                coming = self._send(ticket, seat.actor, calls)
+                asyncio.run_coroutine_threadsafe(coming, self._client.loop.asyncio_loop)
+                seat.tickets.add(ticket)
                 return address
         return None
 
-    async def _watch(self, ticket: int, future: Any) -> None:
+    async def _send(self, ticket: int, actor: Any, calls: bytes) -> None:
+        """In the client's thread."""
         try:
-            self._replies.put((ticket, await future))
+            self._replies.put((ticket, pickle.loads(await actor.perform(calls))))
         except Exception as error:
             self._replies.put((ticket, f"the worker failed ({type(error).__name__}: {error})"))
 
-    def collect(self, seconds: float) -> list[tuple[int, Reply | str]]:
-        """Replies, or why there is none, as soon as there are any, or nothing after so many seconds."""
-        replies: dict[int, Reply | str] = {}
+    def collect(self, seconds: float) -> list[tuple[int, list[Reply] | str]]:
+        """Replies, or why there are none, as soon as there are any, or nothing after so many seconds."""
+        replies: dict[int, list[Reply] | str] = {}
         with contextlib.suppress(queue.Empty):
             while True:
                 ticket, reply = self._replies.get(timeout=0.0 if replies else max(0.0, seconds))

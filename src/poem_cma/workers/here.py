@@ -18,8 +18,6 @@ ROWS_AT_ONCE = 2**21
 class Here:
     """This process. A function of rows gets everything at once."""
 
-    depth = 1
-
     def __init__(self, objective: Objective, dimension: int) -> None:
         self._oracle = objective.oracle(objective.on_failure)
         self._together = objective.vectorized == "rows"
@@ -30,22 +28,23 @@ class Here:
         """One at a time, or all that there are."""
         return self._most
 
-    def start(self, ticket: int, task: Task, avoid: Collection[Any]) -> Any:
-        """Take a task."""
+    def start(self, ticket: int, tasks: list[Task], avoid: Collection[Any]) -> Any:
+        """Take a task; they come one by one, as nothing has to travel."""
+        (task,) = tasks
         self._tasks.append((ticket, task))
         return "here"
 
-    def collect(self, seconds: float) -> list[tuple[int, Reply | str]]:
+    def collect(self, seconds: float) -> list[tuple[int, list[Reply] | str]]:
         """Work on what was taken."""
         tasks, self._tasks = self._tasks, []
         if not self._together:
-            return [(ticket, evaluate(self._oracle, t.points, t.numbers, t.stream)) for ticket, t in tasks]
+            return [(ticket, [evaluate(self._oracle, t.points, t.numbers, t.stream)]) for ticket, t in tasks]
         points = np.concatenate([t.points for _, t in tasks])
         reply = evaluate(self._oracle, points, [n for _, t in tasks for n in t.numbers], tasks[0][1].stream)
-        replies: list[tuple[int, Reply | str]] = []
-        values = reply.values
+        replies: list[tuple[int, list[Reply] | str]] = []
+        values, seconds = reply.values, reply.seconds / len(tasks)
         for ticket, t in tasks:
-            replies.append((ticket, reply._replace(values=values[: len(t.points)], seconds=reply.seconds / len(tasks))))
+            replies.append((ticket, [reply._replace(values=values[: len(t.points)], seconds=seconds)]))
             values = values[len(t.points) :]
         return replies
 

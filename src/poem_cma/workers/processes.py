@@ -19,7 +19,7 @@ from collections.abc import Collection
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from poem_cma.workers.task import Objective, Reply, Task, _unloadable, answer, from_payload, to_payload
+from poem_cma.workers.task import Objective, Reply, Task, _unloadable, answer, calls_of, from_payload, to_payload
 
 __all__ = ["Processes"]
 
@@ -33,8 +33,6 @@ _pools: weakref.WeakSet[Processes] = weakref.WeakSet()
 
 class Processes:
     """So many processes, kept alive."""
-
-    depth = 1  # tasks a worker has at a time
 
     def __init__(self, count: int, objective: Objective) -> None:
         self._payload = to_payload(objective)
@@ -60,22 +58,24 @@ class Processes:
         """Processes there are: dead ones are replaced."""
         return len(self._workers)
 
-    def start(self, ticket: int, task: Task, avoid: Collection[Any]) -> Any:
-        """Give a task to an idle process, another than those to avoid if there is one; its name, or None if none is."""
-        idle = [w for w in self._workers if w.ready and w.ticket is None]
-        for worker in sorted(idle, key=lambda w: w.process.pid in avoid):
+    def start(self, ticket: int, tasks: list[Task], avoid: Collection[Any]) -> Any:
+        """Give a parcel to an idle process, another than those to avoid if there are others; its id, or None."""
+        others = [w for w in self._workers if w.pid not in avoid] or self._workers
+        for worker in others:
+            if not worker.ready or worker.ticket is not None:
+                continue
             try:
-                worker.pipe.send_bytes(pickle.dumps(tuple(task)[2:], pickle.HIGHEST_PROTOCOL))
+                worker.pipe.send_bytes(pickle.dumps(calls_of(tasks), pickle.HIGHEST_PROTOCOL))
             except OSError:  # died while idle: `collect` will see it
                 worker.ready = False
                 continue
             worker.ticket = ticket
-            return worker.process.pid
+            return worker.pid
         return None
 
-    def collect(self, seconds: float) -> list[tuple[int, Reply | str]]:
-        """Replies, or why there is none, as soon as there are any, or nothing after so many seconds."""
-        replies: list[tuple[int, Reply | str]] = []
+    def collect(self, seconds: float) -> list[tuple[int, list[Reply] | str]]:
+        """Replies, or why there are none, as soon as there are any, or nothing after so many seconds."""
+        replies: list[tuple[int, list[Reply] | str]] = []
         for worker in self._heard(seconds):
             try:
                 message = pickle.loads(worker.pipe.recv_bytes())
@@ -100,12 +100,12 @@ class Processes:
         return [worker for worker in self._workers if worker.pipe in ready]
 
     def abandon(self, ticket: int) -> None:
-        """Kill the process that is at a task."""
+        """Kill the process that is at a parcel."""
         for worker in self._workers:
             if worker.ticket == ticket:
                 self._replace(worker, "was killed")
 
-    def _replace(self, worker: _Worker, how: str) -> list[tuple[int, Reply | str]]:
+    def _replace(self, worker: _Worker, how: str) -> list[tuple[int, list[Reply] | str]]:
         if _PIPES_CAN_BE_SELECTED:
             self._selector.unregister(worker.pipe)
         code = worker.kill()
@@ -136,6 +136,7 @@ class _Worker:
         self.pipe, theirs = context.Pipe()
         self.process = context.Process(target=_work, args=(theirs,), name="poem-cma worker")
         self.process.start()
+        self.pid: int = self.process.pid
         theirs.close()
         self.ready = False  # until it has the objective
         self.ticket: int | None = None
@@ -150,10 +151,9 @@ class _Worker:
         """End the process and all that it started; its exit code."""
         if self.process.exitcode is None:
             self.process.join(0)  # it may have ended by itself
-        pid = self.process.pid
         with contextlib.suppress(OSError, AttributeError):
-            if pid is not None and os.getpgid(pid) == pid:
-                os.killpg(pid, signal.SIGKILL)
+            if os.getpgid(self.pid) == self.pid:
+                os.killpg(self.pid, signal.SIGKILL)
         if self.process.exitcode is None:
             self.process.kill()
         if wait:
@@ -164,7 +164,7 @@ class _Worker:
 
 
 def _work(pipe: Connection) -> None:
-    """The life of a process: get the objective, say that it is there, then answer tasks."""
+    """The life of a process: get the objective, say that it is there, then answer parcels."""
     with contextlib.suppress(OSError, AttributeError):
         os.setsid()  # a group of its own: no Ctrl-C, and everything below it ends with it
     threading.Thread(target=_end_with_the_driver, daemon=True).start()
@@ -178,8 +178,8 @@ def _work(pipe: Connection) -> None:
     try:
         pipe.send(None)
         while True:
-            reply = answer(oracle, *pickle.loads(pipe.recv_bytes()))
-            pipe.send_bytes(pickle.dumps(reply, pickle.HIGHEST_PROTOCOL))
+            replies = [answer(oracle, *call) for call in pickle.loads(pipe.recv_bytes())]
+            pipe.send_bytes(pickle.dumps(replies, pickle.HIGHEST_PROTOCOL))
     except (EOFError, OSError):
         return  # the driver is gone
 

@@ -1,86 +1,139 @@
-"""A Ray cluster, by the module ``ray`` after ``ray.init()``."""
+"""A Ray cluster, by the module ``ray`` after ``ray.init()``.
+
+A task of Ray's own costs the driver a millisecond and more. So each CPU gets one actor, which keeps the objective, and
+calls go to it directly.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import pickle
 import time
 from collections.abc import Collection
 from typing import Any
 
-from poem_cma.workers.task import Objective, Reply, Task, perform, to_payload
+from poem_cma.workers.task import Objective, Reply, Task, calls_of, perform, to_payload
 
-__all__ = ["Ray"]
+__all__ = ["Ray", "cpus"]
 
 _SECONDS_BETWEEN_COUNTS = 0.5
+_SECONDS_TO_BEGIN = 30.0
+
+
+def cpus(ray: Any) -> int:
+    """CPUs in the cluster now."""
+    if not ray.is_initialized():
+        raise RuntimeError("workers=ray needs a running cluster: call ray.init() first")
+    return int(ray.cluster_resources().get("CPU", 0))
+
+
+class Bench:
+    """The actor: where a CPU works."""
+
+    def __init__(self, token: str, payload: list[Any]) -> None:
+        self._token, self._payload = token, payload  # in a list: it is fetched when it is needed
+
+    def ready(self) -> None:
+        """Says that it is there."""
+
+    def perform(self, calls: bytes) -> bytes:
+        """A parcel; the first one fetches the objective."""
+        replies = perform(self._token, None, pickle.loads(calls))
+        if replies is None:
+            import ray
+
+            replies = perform(self._token, ray.get(self._payload[0]), pickle.loads(calls))
+        return pickle.dumps(replies, pickle.HIGHEST_PROTOCOL)
 
 
 class Ray:
-    """Tasks of one CPU each. Retries are ours, not Ray's."""
-
-    depth = 2  # each CPU has its next task waiting
+    """One actor for each CPU. CPUs may come and go: newcomers get an actor, the calls of those that left are lost."""
 
     def __init__(self, ray: Any, objective: Objective) -> None:
-        if not ray.is_initialized():
-            raise RuntimeError("workers=ray needs a running cluster: call ray.init() first")
+        cpus(ray)  # is there a cluster?
         self._ray = ray
-        self._objective = objective
-        self._perform = ray.remote(num_cpus=1, max_retries=0)(_perform)
-        self._payload = [ray.put(to_payload(objective))]  # in a list: a worker fetches it only if it needs it
-        self._tickets: dict[Any, int] = {}
+        self._token = objective.token
+        self._bench = ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0)(Bench)
+        self._payload = [ray.put(to_payload(objective))]
+        self._coming: dict[Any, Any] = {}  # actors that have not begun, by the reference that says when they have
+        self._idle: list[Any] = []
+        self._busy: dict[Any, tuple[int, Any]] = {}  # by the reference of the reply: the ticket and the actor
         self._counted = 0.0
-        self._cpus = 0
+        self._count()
+        if self._coming:
+            self._greet(ray.wait(list(self._coming), num_returns=len(self._coming), timeout=_SECONDS_TO_BEGIN)[0])
 
     def slots(self) -> int:
-        """CPUs in the cluster now."""
+        """Actors that are ready now."""
         if time.monotonic() - self._counted > _SECONDS_BETWEEN_COUNTS:
-            self._cpus = int(self._ray.cluster_resources().get("CPU", 0))
-            self._counted = time.monotonic()
-        return self._cpus
+            self._count()
+        return len(self._idle) + len(self._busy)
 
-    def start(self, ticket: int, task: Task, avoid: Collection[Any]) -> Any:
-        """Submit a task."""
-        reference = self._perform.remote(
-            self._objective.token, self._payload, task.points, task.numbers, int(task.stream)
-        )
-        self._tickets[reference] = ticket
-        return "ray"
+    def _count(self) -> None:
+        """See how many CPUs there are, and who has begun."""
+        if self._coming:
+            self._greet(self._ray.wait(list(self._coming), num_returns=len(self._coming), timeout=0)[0])
+        for _ in range(cpus(self._ray) - len(self._coming) - len(self._idle) - len(self._busy)):
+            actor = self._bench.remote(self._token, self._payload)
+            self._coming[actor.ready.remote()] = actor
+        self._counted = time.monotonic()
 
-    def collect(self, seconds: float) -> list[tuple[int, Reply | str]]:
-        """Replies, or why there is none, as soon as there are any, or nothing after so many seconds."""
-        if not self._tickets:
+    def _greet(self, begun: list[Any]) -> None:
+        for reference in begun:
+            actor = self._coming.pop(reference)
+            with contextlib.suppress(Exception):  # it may have died at once: the next count will tell
+                self._ray.get(reference)
+                self._idle.append(actor)
+
+    def start(self, ticket: int, tasks: list[Task], avoid: Collection[Any]) -> Any:
+        """Give a parcel to an idle actor, another than those to avoid if there are others."""
+        others = any(actor not in avoid for _, actor in self._busy.values())  # who will be idle
+        actor = next((a for a in self._idle if a not in avoid), None)
+        if actor is None and (others or not self._idle):
+            return None
+        actor = actor or self._idle[0]
+        self._idle.remove(actor)
+        calls = pickle.dumps(calls_of(tasks), pickle.HIGHEST_PROTOCOL)
+        self._busy[actor.perform.remote(calls)] = (ticket, actor)
+        return actor
+
+    def collect(self, seconds: float) -> list[tuple[int, list[Reply] | str]]:
+        """Replies, or why there are none, as soon as there are any, or nothing after so many seconds."""
+        expected = [*self._busy, *self._coming]
+        if not expected:
             time.sleep(seconds)
             return []
-        ready, _ = self._ray.wait(list(self._tickets), num_returns=1, timeout=seconds)
-        if ready:  # and whatever is ready with it
-            ready, _ = self._ray.wait(list(self._tickets), num_returns=len(self._tickets), timeout=0)
-        return [(self._tickets.pop(reference), self._outcome(reference)) for reference in ready]
+        ready, _ = self._ray.wait(expected, num_returns=1, timeout=seconds)
+        if ready and len(expected) > 1:  # and whatever is ready with it
+            ready, _ = self._ray.wait(expected, num_returns=len(expected), timeout=0)
+        self._greet([reference for reference in ready if reference in self._coming])
+        return [self._outcome(reference) for reference in ready if reference in self._busy]
 
-    def _outcome(self, reference: Any) -> Reply | str:
+    def _outcome(self, reference: Any) -> tuple[int, list[Reply] | str]:
+        ticket, actor = self._busy.pop(reference)
         try:
-            reply: Reply = self._ray.get(reference)
-        except Exception as error:  # the worker died, the node is gone, the task was cancelled
-            return f"the worker failed ({type(error).__name__}: {str(error).splitlines()[0]})"
-        return reply
+            replies: list[Reply] = pickle.loads(self._ray.get(reference))
+        except Exception as error:  # the worker died, or its node is gone
+            self._end(actor)
+            return ticket, f"the worker failed ({type(error).__name__}: {str(error).splitlines()[0]})"
+        self._idle.append(actor)
+        return ticket, replies
 
     def abandon(self, ticket: int) -> None:
-        """Kill the process that is at a task; Ray starts another."""
-        for reference, owner in list(self._tickets.items()):
+        """Kill the process that is at a parcel, and have another started."""
+        for reference, (owner, actor) in list(self._busy.items()):
             if owner == ticket:
-                del self._tickets[reference]
-                self._ray.cancel(reference, force=True)
+                del self._busy[reference]
+                self._end(actor)
+
+    def _end(self, actor: Any) -> None:
+        """Kill an actor, if it is not dead already; another is wanted."""
+        with contextlib.suppress(Exception):
+            self._ray.kill(actor)
+        self._counted = 0.0
 
     def close(self) -> None:
-        """Drop what is not answered. The cluster is the user's."""
-        for reference in self._tickets:
-            self._ray.cancel(reference, force=True)
-        self._tickets.clear()
-
-
-def _perform(token: str, payload: list[Any], points: Any, numbers: list[int], stream: int) -> Reply:
-    """On a worker: fetch the objective if it is the first task here."""
-    reply = perform(token, None, points, numbers, stream)
-    if reply is None:
-        import ray
-
-        reply = perform(token, ray.get(payload[0]), points, numbers, stream)
-    assert reply is not None
-    return reply
+        """End the actors. The cluster is the user's."""
+        for actor in [*self._coming.values(), *self._idle, *(actor for _, actor in self._busy.values())]:
+            self._end(actor)
+        self._coming, self._idle, self._busy = {}, [], {}

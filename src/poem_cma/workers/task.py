@@ -15,7 +15,10 @@ from poem_cma._types import Array
 from poem_cma.oracle import Oracle
 from poem_cma.randomness import Stream, Streams
 
-__all__ = ["Objective", "Reply", "Task", "answer", "evaluate", "from_payload", "keep", "perform", "to_payload"]
+__all__ = [
+    "Calls", "Objective", "Reply", "Task", "answer", "calls_of", "evaluate", "from_payload", "keep", "perform",
+    "to_payload",
+]  # fmt: skip
 
 
 class Task(NamedTuple):
@@ -26,6 +29,15 @@ class Task(NamedTuple):
     points: Array
     numbers: list[int]  # of the samples
     stream: int = Stream.SAMPLES
+
+
+#: A parcel of tasks as a worker needs it: points, numbers and stream of each.
+Calls = list[tuple[Array, list[int], int]]
+
+
+def calls_of(tasks: list[Task]) -> Calls:
+    """What of some tasks travels."""
+    return [(task.points, task.numbers, int(task.stream)) for task in tasks]
 
 
 class Reply(NamedTuple):
@@ -87,6 +99,7 @@ def evaluate(oracle: Oracle, points: Array, numbers: list[int], stream: int) -> 
 
 _objectives: dict[str, Objective] = {}
 _oracles = threading.local()
+_unpacking = threading.Lock()
 _MOST = 8  # runs that a process remembers
 
 
@@ -97,21 +110,23 @@ def keep(objective: Objective) -> None:
     _objectives[objective.token] = objective
 
 
-def perform(token: str, payload: bytes | None, points: Array, numbers: list[int], stream: int) -> Reply | None:
-    """A task on a worker; None if the objective is not known there, and was not sent along."""
+def perform(token: str, payload: bytes | None, calls: Calls) -> list[Reply] | None:
+    """A parcel on a worker; None if the objective is not known there, and was not sent along."""
     oracles: dict[str, Oracle] = _oracles.__dict__.setdefault("by_token", {})
     if token not in oracles:
-        if token not in _objectives:
-            if payload is None:
-                return None
-            try:
-                keep(from_payload(payload))
-            except Exception as error:
-                return Reply([nan] * len(points), fatal=_unloadable(error))
+        with _unpacking:  # once, though all threads of a worker may be here
+            if token not in _objectives:
+                if payload is None:
+                    return None
+                try:
+                    keep(from_payload(payload))
+                except Exception as error:
+                    return [Reply([nan] * len(points), fatal=_unloadable(error)) for points, *_ in calls]
+            objective = _objectives[token]
         while len(oracles) >= _MOST:
             del oracles[next(iter(oracles))]
-        oracles[token] = _objectives[token].oracle()
-    return answer(oracles[token], points, numbers, stream)
+        oracles[token] = objective.oracle()
+    return [answer(oracles[token], *call) for call in calls]
 
 
 def to_payload(objective: Objective) -> bytes:

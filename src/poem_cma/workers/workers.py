@@ -77,9 +77,24 @@ def auto_batch(workers: Workers | None, budget: int) -> int:
     """The batch that keeps all workers busy: a probe has two points or more, which they share."""
     if workers is None:
         return 1
-    e = workers.executor
-    count = int(e) if isinstance(e, int | np.integer) else make_place(workers, Objective(abs, None, 0), 1).slots()
-    return max(1, min((count + 1) // 2, budget // (2 * LEAST_STEPS)))
+    return max(1, min((_count(workers.executor) + 1) // 2, budget // (2 * LEAST_STEPS)))
+
+
+def _count(executor: Any) -> int:
+    """Workers there are, before anything is started."""
+    if isinstance(executor, int | np.integer):
+        return int(executor)
+    if _is_ray(executor):
+        from poem_cma.workers.ray import cpus
+
+        return cpus(executor)
+    if _is_dask(executor):
+        from poem_cma.workers.dask import threads
+
+        return threads(executor)
+    from poem_cma.workers.futures import workers_of
+
+    return workers_of(executor)
 
 
 def make_place(workers: Workers | None, objective: Objective, dimension: int) -> Any:
@@ -97,7 +112,7 @@ def make_place(workers: Workers | None, objective: Objective, dimension: int) ->
         from poem_cma.workers.ray import Ray
 
         return Ray(executor, objective)
-    if type(executor).__module__.partition(".")[0] == "distributed" and hasattr(executor, "scheduler_info"):
+    if _is_dask(executor):
         from poem_cma.workers.dask import Dask
 
         return Dask(executor, objective)
@@ -108,3 +123,7 @@ def make_place(workers: Workers | None, objective: Objective, dimension: int) ->
 
 def _is_ray(executor: Any) -> bool:
     return getattr(executor, "__name__", None) == "ray" and hasattr(executor, "remote")
+
+
+def _is_dask(executor: Any) -> bool:
+    return type(executor).__module__.partition(".")[0] == "distributed" and hasattr(executor, "scheduler_info")
