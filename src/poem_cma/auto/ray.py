@@ -24,8 +24,8 @@ __all__ = ["after_ray", "on_ray", "ray_places"]
 
 _MOST_DECADES = 18
 _MOST = 0.9  # of the decrease
-_MUCH_BETTER, _NOT_MUCH_WORSE = 1.25, 0.5  # in decrease, for the metric in which units do not matter
-_FAR_APART = 1e3  # slopes whose sizes differ by more than that have units: without them a run would get nowhere
+_FAR_APART = 1e3  # slopes whose sizes differ by more than that have units: without them a run would get nowhere,
+_ENOUGH = 0.5  # and so much of the decrease is enough there for the metric in which units do not matter
 
 _OWN_NOISE = (
     "two calls at the same point, on the same sample, gave different values, so auto went on with pairs of points "
@@ -99,7 +99,7 @@ def _settled(s: AutoState) -> AutoState:
 
 def _demanded(s: AutoState) -> float:
     """How much of the first ray's decrease the second must have."""
-    return _NOT_MUCH_WORSE if spread_of_slopes(s) > _FAR_APART else _MUCH_BETTER
+    return _ENOUGH if spread_of_slopes(s) > _FAR_APART else 1.0
 
 
 def _on_the_way(s: AutoState, best: int, radius: float) -> AutoState:
