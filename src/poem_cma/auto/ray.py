@@ -14,7 +14,7 @@ import numpy as np
 
 from poem_cma._types import Array
 from poem_cma.auto.compare import hand_over_noise
-from poem_cma.auto.scale import bounds_matter, in_units, spread_of_slopes
+from poem_cma.auto.scale import bounds_matter, in_metric, in_units, spread_of_slopes
 from poem_cma.auto.start import DECADES, start_again
 from poem_cma.auto.state import AutoState, empty, size
 from poem_cma.auto.steps import at_scale, next_step
@@ -105,7 +105,7 @@ def _demanded(s: AutoState) -> float:
 def _on_the_way(s: AutoState, best: int, radius: float) -> AutoState:
     """Begin where the ray was best; the estimates at x_0 count as one."""
     if best == 1:
-        s = s._replace(metric=in_units(s), by_units=True)
+        s = in_metric(s, in_units(s))._replace(by_units=True)
     s = s._replace(dual=bounds_matter(s.run, radius))
     if s.dual:
         return s._replace(R=radius * sqrt(2.0 * (s.G / s.metric).sum()) / size(s.s / s.metric, s.metric))

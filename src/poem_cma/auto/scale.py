@@ -15,6 +15,7 @@ __all__ = [
     "bounds_matter",
     "first_distance",
     "followed",
+    "in_metric",
     "in_subspace",
     "in_units",
     "measurable",
@@ -42,10 +43,19 @@ def bounds_matter(run: Run, radius: float) -> bool:
 def rescaled(s: AutoState) -> AutoState:
     """R follows the average, and D the slopes."""
     R = followed(s.R, _distance(s), s.radial, s.radial_squares) if has(s.run, "rescaling") else s.R
-    return s._replace(
-        R=R, radial=0.0, radial_squares=0.0, rescale_at=EVERY * s.weight, order=_order(s), metric=_metric(s),
+    s = s._replace(
+        R=R, radial=0.0, radial_squares=0.0, rescale_at=EVERY * s.weight, order=_order(s),
         grown=s.grown + 1 if R > 1.2 * s.R else 0,
     )  # fmt: skip
+    return in_metric(s, _metric(s))
+
+
+def in_metric(s: AutoState, metric: Array) -> AutoState:
+    """The same state in another metric: the span of the gradients, which is held in the metric, turns with it."""
+    if metric is s.metric:
+        return s
+    span = s.subspace * np.sqrt(s.metric / metric)
+    return s._replace(metric=metric, subspace=np.linalg.qr(span.T)[0].T if len(span) else span)
 
 
 def _order(s: AutoState) -> IntArray:
