@@ -6,7 +6,6 @@ import csv
 import json
 import os
 import pathlib
-import re
 import signal
 import sqlite3
 import subprocess
@@ -67,7 +66,7 @@ def test_minimize_resume_show_and_export(folder: pathlib.Path) -> None:
     code, out, _ = command(*words, "--budget", "400")
     assert code == 0
     first = json.loads(out)
-    assert 395 <= first["nfev"] <= 400  # a step that does not fit any more is not begun
+    assert first["nfev"] == 399  # a step that does not fit any more is not begun
     assert np.abs(np.array(first["x"]) - 0.3).max() < 0.1
     assert json.loads(command(*words, "--budget", "400")[1]) == first
     code, out, err = command("resume", "run.db", "--budget", "800", "--json")
@@ -104,7 +103,7 @@ def test_a_function_with_samples_and_its_dimension(folder: pathlib.Path) -> None
     place = ["mine.py:noisy", "--sample", "mine:draw", "--x0", "0,0", "--seed", "0"]
     code, out, _ = command("minimize", *place, "--budget", "300", "--workers", "2", "--batch", "auto")
     assert code == 0
-    assert re.search(r"calls: (29[5-9]|300)\b", out)
+    assert "calls: 300" in out
     code, out, _ = command("dimension", *place, "--samples", "50", "--json")
     assert code == 0
     assert json.loads(out)["calls"] == 100
