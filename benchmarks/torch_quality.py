@@ -216,6 +216,7 @@ def main() -> None:
     parser.add_argument("--part", choices=("all", "poem", "mezo"), default="all")
     parser.add_argument("--configurations", help="by default all; with --held-out the default alone")
     parser.add_argument("--seeds", type=int, default=SEEDS)
+    parser.add_argument("--first", type=int, help=f"the first seed; by default 0, and with --held-out {FRESH}")
     parser.add_argument("--device", choices=("cpu", "cuda"), help="the runs of a task at once, there")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("results/torch"))
@@ -227,7 +228,7 @@ def main() -> None:
         print(table([json.loads(line) for path in options.table for line in path.read_text().splitlines()]))
         return
     tasks = (options.tasks or "transformer,mlp,finetune" + (f",{HELD_OUT}" if options.held_out else "")).split(",")
-    first = FRESH if options.held_out else 0
+    first = options.first if options.first is not None else FRESH if options.held_out else 0
     seeds = range(first, first + options.seeds)
     possible = [c for c, o in CONFIGURATIONS.items() if ("dtype" if options.device else "dual") not in o]
     chosen = options.configurations or ("default" if options.held_out else ",".join(possible))
