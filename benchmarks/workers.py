@@ -180,7 +180,7 @@ def main() -> None:
         counts = (2, 4, 8, 16) if kind in ("threads", "processes") else (8,)
         for count in map(int, arguments.counts.split(",")) if arguments.counts else counts:
             with globals()[kind](count) as (workers, everywhere):
-                for batch in (count // 2, 2 * count):
+                for batch in (count // 2, 2 * count, 4 * count):  # 1, 4 and 8 calls a worker
                     row = compare(kind, count, batch, workers, everywhere, arguments.rounds)
                     rows.append(row)
                     print(
