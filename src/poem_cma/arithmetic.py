@@ -7,14 +7,17 @@ columns (n, 1) and rows (n, d), a row for each run. The same formulas serve both
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import sqrt
-from typing import Any
+from math import isfinite, sqrt
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from poem_cma._types import Array
 
-__all__ = ["LONG", "distance", "larger", "length", "plus", "products", "root", "square"]
+__all__ = [
+    "LONG", "MANY", "ONE", "Kit", "distance", "inner", "larger", "largest", "length", "plus", "products", "quotient",
+    "root", "square", "summed",
+]  # fmt: skip
 
 #: Longer vectors are worked on in parts of this length. They stay in the processor's cache; in float32 one long sum
 #: would lose digits; and BLAS does not start threads for so little, which on a busy machine take longer than the work.
@@ -39,6 +42,21 @@ def square(h: Array) -> Any:
     if h.shape[1] <= LONG:
         return products(h, h)[:, None]
     return np.array([[square(row)] for row in h])
+
+
+def inner(a: Array, b: Array) -> Any:
+    """<a, b>, row by row where there are many."""
+    return float(a.dot(b)) if a.ndim == 1 else products(a, b)[:, None]
+
+
+def largest(h: Array) -> Any:
+    """The largest size of a vector's numbers, of each row where there are many."""
+    return float(np.abs(h).max()) if h.ndim == 1 else np.abs(h).max(axis=1, keepdims=True)
+
+
+def summed(h: Array) -> Any:
+    """The sum of a vector's numbers, of each row where there are many."""
+    return float(np.add.reduce(h, dtype=float)) if h.ndim == 1 else np.add.reduce(h, axis=1, dtype=float, keepdims=True)
 
 
 def length(h: Array) -> Any:
@@ -76,6 +94,28 @@ def larger(a: Any, b: Any) -> Any:
     return max(a, b)
 
 
+def quotient(a: Any, b: Any) -> Any:
+    """a / b, and zero where that is no finite number, row by row where there are many."""
+    if isinstance(b, np.ndarray):
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            q = a / b
+        return np.where(np.isfinite(q), q, 0.0)
+    return c if b != 0.0 and isfinite(c := a / b) else 0.0
+
+
 def root(a: Any) -> Any:
     """The square root; a power of a half may differ from it in the last bit."""
     return np.sqrt(a) if isinstance(a, np.ndarray) else sqrt(a)
+
+
+class Kit(NamedTuple):
+    """Functions of numbers, for one run or for many; where there are several in a formula, they are chosen once."""
+
+    root: Callable[[Any], Any]
+    larger: Callable[[Any, Any], Any]
+    smaller: Callable[[Any, Any], Any]
+    all: Callable[[Any], Any]
+
+
+ONE = Kit(sqrt, max, min, bool)
+MANY = Kit(np.sqrt, np.maximum, np.minimum, np.all)

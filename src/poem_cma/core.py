@@ -174,10 +174,13 @@ def smoothed_value(value: float, spread: float, t: int, F: list[float]) -> tuple
     return smoothed(value, spread, t, mean) if isfinite(mean) else (value, spread)
 
 
-def smoothed(value: float, spread: float, t: int, mean: float) -> tuple[float, float]:
+def smoothed(value: Any, spread: Any, t: Any, mean: Any) -> tuple[Any, Any]:
     """The running mean of the values of about the last VALUE_MEMORY steps, and their mean distance from it."""
-    if t == 0:
+    if type(t) is not int:  # of many together, which have all begun
+        share: Any = 1.0 / np.minimum(t + 1, VALUE_MEMORY)
+    elif t == 0:
         return mean, 0.0
-    share = 1.0 / (t + 1 if t < VALUE_MEMORY else VALUE_MEMORY)
+    else:
+        share = 1.0 / (t + 1 if t < VALUE_MEMORY else VALUE_MEMORY)
     off = mean - value
     return value + share * off, spread + share * (abs(off) - spread)

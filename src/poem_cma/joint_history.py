@@ -23,15 +23,22 @@ class JointHistory:
         first = each[0]
         self._each = each
         self._most = first.most
+        self._alike = all((own.stride, own.seen, len(own)) == (first.stride, first.seen, len(first)) for own in each)
+        self._longest = max(map(len, each))
         self._before = np.arange(len(first))
         self._tables: list[Array] = []  # (steps, n, columns)
         self._rows = len(first)  # of before and in the tables
         self._recent = History(sys.maxsize)  # of columns (n, 1)
         self._recent.stride, self._recent.seen = first.stride, first.seen
 
-    def record(self, s: Any) -> None:
+    @property
+    def full(self) -> bool:
+        """Whether one of unequal histories has to be thinned next."""
+        return not self._alike and self._longest + self._rows - len(self._before) + len(self._recent.rows) >= self._most
+
+    def record(self, s: Any, extras: tuple[Any, ...] = ()) -> None:
         """Add a step of all runs."""
-        self._recent.record(s)
+        self._recent.record(s, extras)
         steps = len(self._recent.rows)
         if steps == _STEPS or self._rows + steps > self._most:
             self._put_together()
@@ -43,10 +50,12 @@ class JointHistory:
             return
         self._put_together()
         steps = np.concatenate([*self._tables, self._table([recent.last])])
+        taken = recent.seen - self._each[0].seen
         for i, own in enumerate(self._each):
             mine = steps[:, i]
-            own.earlier, own.rows = stacked([own.table()[self._before], mine[:-1]]), []
-            own.stride, own.seen = recent.stride, recent.seen
+            before = own.table()[self._before] if self._alike else own.table()
+            own.earlier, own.rows = stacked([before, mine[:-1]]), []
+            own.stride, own.seen = recent.stride, own.seen + taken
             own.last = (int(mine[-1, 0]), *mine[-1, 1:].tolist())
 
     def _put_together(self) -> None:

@@ -70,6 +70,7 @@ class Oracle:
         self._raise = on_failure == "raise"
         #: The values at points, each on the xi that its number names; NaN where a call failed.
         self.evaluate = {False: self._one_by_one, True: self._by_sample, "rows": self._by_row}[vectorized]
+        self.by_row = vectorized == "rows"
         self.nfev = 0
         self.first_failure: str | None = None
 

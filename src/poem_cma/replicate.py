@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from math import inf
 from typing import Any, Literal
 
 import numpy as np
 
-from poem_cma._types import Array
+from poem_cma._types import Array, IntArray
+from poem_cma.auto import together as of_auto
 from poem_cma.core import Method, Probe
-from poem_cma.minimize import ROWS_AT_ONCE, check_evaluate, finished
+from poem_cma.minimize import ROWS_AT_ONCE, ask_rows, check_evaluate, finished, joined, tell_rows
 from poem_cma.optimizer import Optimizer
 from poem_cma.oracle import Oracle, in_rows, one_for_each
 from poem_cma.randomness import Streams, make_seed
@@ -94,6 +96,9 @@ def replicate(
         for group in in_step([opt for opt, _ in active]):
             opts, oracles = zip(*(active[i] for i in group), strict=True)
             Together(opts).advance(_Evaluate(fun, oracles, shared))
+        for group in of_auto.in_step([opt for opt, _ in active]):
+            opts, oracles = zip(*(active[i] for i in group), strict=True)
+            of_auto.AutoTogether(opts).advance(partial(_each_its_own, fun, oracles, shared))
     return [finished(opt, oracle, None, "", final, budget) for opt, oracle in runs]
 
 
@@ -106,24 +111,30 @@ def _one_round(runs: Runs, fun: Callable[..., Any], shared: bool) -> None:
         for opt, oracle in runs:
             opt.answer(oracle.evaluate)
         return
-    asked: list[tuple[Optimizer, Oracle, Probe]] = []
+    asked: list[tuple[Optimizer, Oracle, list[Probe]]] = []
     numbers = 0
     for opt, oracle in runs:
-        while numbers < ROWS_AT_ONCE and (probe := opt.ask()) is not None:
-            asked.append((opt, oracle, probe))
-            numbers += probe.points.size
-    values = _values(fun, [(oracle, probe.points, probe.numbers) for _, oracle, probe in asked])
-    for (opt, _, probe), F in zip(asked, values, strict=True):
-        opt.tell(probe, F)
+        if numbers < ROWS_AT_ONCE and (probes := ask_rows(opt)):
+            asked.append((opt, oracle, probes))
+            numbers += sum(probe.points.size for probe in probes)
+    values = _values(fun, [(oracle, *joined(probes)) for _, oracle, probes in asked])
+    for k, (opt, oracle, probes) in enumerate(asked):
+        if values is not None:
+            tell_rows(opt, probes, values[k])
+        elif oracle.by_row:  # in one call what is one call of a run alone: if it raises, all of it has failed
+            tell_rows(opt, probes, oracle.evaluate(*joined(probes)))
+        else:
+            for probe in probes:
+                opt.tell(probe, oracle.evaluate(probe.points, probe.numbers))
 
 
-def _values(fun: Callable[..., Any], asked: list[tuple[Oracle, Array, list[int]]]) -> list[list[float]]:
-    """The values of points of many runs, from one call if that goes well."""
+def _values(fun: Callable[..., Any], asked: list[tuple[Oracle, Array, list[int]]]) -> list[list[float]] | None:
+    """The values of points of many runs, from one call; None if that does not go well."""
     xi = [one for oracle, _, numbers in asked for one in oracle.draw(numbers)]
     points = np.concatenate([points for _, points, _ in asked])
     values = _in_one_call(fun, points, in_rows(xi)) if xi else _in_one_call(fun, points)
     if values is None:
-        return [oracle.evaluate(points, numbers) for oracle, points, numbers in asked]
+        return None
     parts = []
     told = values.tolist()
     for oracle, _, numbers in asked:
@@ -175,3 +186,28 @@ class _Evaluate:
             return (in_rows([oracle.xi(number) for number in numbers for oracle in self._oracles]),)
         xi = in_rows([oracle.xi(first) for oracle in self._oracles])  # as a rule: the points of a probe share theirs
         return (np.concatenate([xi] * len(numbers)) if isinstance(xi, np.ndarray) else xi * len(numbers),)
+
+
+def _each_its_own(
+    fun: Callable[..., Any],
+    oracles: Sequence[Oracle],
+    shared: bool,
+    points: list[Array],
+    numbers: list[int],
+    runs: IntArray,
+) -> Array:
+    """The values of some runs, each on a xi of its own number: points (m of shape (n, d)) to values (m, n)."""
+    m, n = len(points), len(runs)
+    some = [oracles[i] for i in runs]
+    if shared:
+        xi = [oracle.xi(number) for oracle, number in zip(some, numbers, strict=True) if oracle.samples]
+        F = _in_one_call(fun, np.concatenate(points), *([in_rows(xi * m)] if xi else []))
+        if F is not None:
+            for oracle in some:
+                oracle.nfev += m
+            return F.reshape(m, n)
+    each = [
+        oracle.evaluate((P[i] for P in points), [number] * m)
+        for i, (oracle, number) in enumerate(zip(some, numbers, strict=True))
+    ]
+    return np.array(each).T

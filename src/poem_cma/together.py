@@ -26,7 +26,7 @@ from poem_cma.joint_history import JointHistory
 from poem_cma.optimizer import Optimizer
 from poem_cma.search import Anisotropic, Directions, Drawn, Search, drawn
 
-__all__ = ["Together", "can_join", "in_step"]
+__all__ = ["WORTH_JOINING", "Rows", "Together", "can_join", "in_step"]
 
 #: From points (m of shape (n, d)) and the numbers of their xi's to values (m, n, 1).
 Evaluate = Callable[[list[Array], list[int]], Array]
@@ -169,7 +169,7 @@ def _joined(states: list[State]) -> State:
     }
     if all(s.dimension == first.dimension for s in states):
         fields["dimension"] = first.dimension
-    domain = _Rows(first.run.domain)
+    domain = Rows(first.run.domain)
     fields["run"] = first.run._replace(x0=np.stack([s.run.x0 for s in states]), domain=domain)
     return State(**fields)
 
@@ -203,7 +203,7 @@ def _rows(s: State, opts: Sequence[Optimizer]) -> Iterator[Iterable[Any]]:
 
 
 @final
-class _Rows(ConvexSet):
+class Rows(ConvexSet):
     """A set for many vectors at once: the nearest point to each row."""
 
     domain: ConvexSet
@@ -211,8 +211,14 @@ class _Rows(ConvexSet):
     def __init__(self, domain: ConvexSet) -> None:
         vars(self).update(domain=domain, dimension=domain.dimension)
 
+    def project(self, x: Array, weight: Array | None = None) -> Array:
+        """As of a single set, without its checks."""
+        return self.nearest(x, weight)
+
     def nearest(self, x: Array, weight: Array | None = None) -> Array:
         domain = self.domain
+        if weight is not None:
+            return np.array([domain.project(row, own) for row, own in zip(x, weight, strict=True)])
         if isinstance(domain, Whole | Box):  # whose formulas work on each coordinate by itself
             return domain.nearest(x)
         if isinstance(domain, Ball):

@@ -115,7 +115,7 @@ class Auto:
     def advance(self, method: Method, s: AutoState, values: Values, walks: Walks, nfev: int) -> Any:
         """The next state, from the values of the stage."""
         asked = self._asked(s, walks)
-        eps = _rounding(s.eps, values)
+        eps = s.eps if s.eps == _FLOAT64 else _rounding(s.eps, values)
         if s.stage in (START, STEP):
             everything = sum(walks.sizes) == s.values.size
             s = s._replace(
@@ -174,8 +174,6 @@ def _filled(values: Array, asked: list[tuple[int, list[int]]], told: Values) -> 
 
 def _rounding(eps: float, values: Values) -> float:
     """To which precision F is rounded: that of float32, if all values are such numbers."""
-    if eps == _FLOAT64:
-        return eps
     with np.errstate(over="ignore"):
         single = all(float(np.float32(f)) == f for F in values for f in F if isfinite(f))
     return eps if single else _FLOAT64

@@ -13,11 +13,12 @@ import math
 import numpy as np
 
 from poem_cma._types import Array
+from poem_cma.arithmetic import largest, length
 from poem_cma.auto.replay import replaying
 from poem_cma.auto.state import HAAR, REPLAY, START, WALK, AutoState, has
 from poem_cma.core import Run
 
-__all__ = ["DIRECTIONS", "learn", "next_estimator", "on_axes"]
+__all__ = ["DIRECTIONS", "affordable", "learn", "next_estimator", "on_axes", "trial_at"]
 
 DIRECTIONS = 4  # random directions a step
 _BESIDE = 2  # random directions beside a subspace
@@ -36,15 +37,13 @@ _AXES_SHARE = 16.0  # a walk takes so many axes that it costs one in so many of 
 def next_estimator(s: AutoState, left: float) -> AutoState:
     """The state with `kind`, `q` and `trial` of the next step, which has `left` calls."""
     run, n = s.run, len(s.order)
-    undecided = s.active_trials < _TRIALS or len(s.shares) < 2
-    trial_due = s.trial_calls <= (_FIRST_SHARE if undecided else _LATER_SHARE) * s.nfev
     axes_allowed = on_axes(run, n)
     if axes_allowed and (n <= _FEW_AXES or s.choice == WALK):
         if replaying(s) and n + 1 <= left:
             return _using(s, REPLAY, n)
         growing = max(s.nfev / (_AXES_SHARE * _cost(s)), 4.0)
         return _using(s, WALK, max(1, int(min(growing, n, left - 1))))
-    if axes_allowed and trial_due and n + 1 <= left and _affordable(s, n):
+    if axes_allowed and s.nfev >= trial_at(s) and n + 1 <= left and affordable(s, n):
         return _using(s, WALK, n, trial=True)
     q = _BESIDE if s.use_subspace else DIRECTIONS
     return _using(s, HAAR, max(1, int(min(q, left - 1))))
@@ -55,7 +54,13 @@ def _using(s: AutoState, kind: str, q: int, trial: bool = False) -> AutoState:
     return s if same else s._replace(kind=kind, q=q, trial=trial)
 
 
-def _affordable(s: AutoState, n: int) -> bool:
+def trial_at(s: AutoState) -> float:
+    """After how many calls the next full walk among other steps is due, if it can be afforded."""
+    undecided = s.active_trials < _TRIALS or len(s.shares) < 2
+    return s.trial_calls / (_FIRST_SHARE if undecided else _LATER_SHARE)
+
+
+def affordable(s: AutoState, n: int) -> bool:
     """Whether a full walk is not too dear: a first one shows how many calls one takes."""
     return _cost(s) * n < (_AFFORDED if len(s.costs) else _FIRST_AFFORDED) * s.run.budget
 
@@ -77,7 +82,8 @@ def learn(s: AutoState, g: Array, active: bool, calls: int) -> AutoState:
     if not active or s.kind != WALK or s.q < len(s.order):
         return s
     costs = np.append(s.costs, (calls - 1) / s.q)[-8:]
-    turn = g / math.sqrt(g @ g)
+    turn = g / largest(g)  # squares of slopes far below the steepest ever seen may be zero
+    turn /= length(turn)
     s = s._replace(
         active_trials=s.active_trials + 1, costs=costs, turn=turn, turns=s.turns + bool(s.turn.any()),
         overlap=s.overlap + float(turn @ s.turn) ** 2,

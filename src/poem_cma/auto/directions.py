@@ -13,9 +13,24 @@ from poem_cma._types import Array
 from poem_cma.arithmetic import LONG, length
 from poem_cma.auto.estimators import ROUNDING, Tangent, around, base_point, one_by_one, stretch_of
 
-__all__ = ["Drawn", "Haar", "draw_haar", "drawn", "haar", "needed_directions", "orthonormal"]
+__all__ = [
+    "FIRST",
+    "Drawn",
+    "Haar",
+    "draw_haar",
+    "drawn",
+    "haar",
+    "many_differences",
+    "many_gradients",
+    "needed_directions",
+    "orthonormal",
+    "worked_out",
+]
 
 _MANY_DIMENSIONS = 2000  # in which random directions are taken for orthogonal
+
+#: Places that are asked first, where samples may be flat: the base and two directions.
+FIRST = 3
 
 
 class Haar(NamedTuple):
@@ -85,9 +100,25 @@ class Haar(NamedTuple):
         return isfinite(F[0]) and not all(map(isinf, F[1 : 1 + m])) and not any(map(isinf, F[1 + m :]))
 
 
+def many_differences(F: Array, eps: float) -> Array:
+    """`Haar.differences` of many runs, from values (1 + q, n) that have not failed; NaN where they were not asked."""
+    change: Array = F[1:] - F[0]
+    change[~(np.abs(change) > ROUNDING * eps * np.abs(F[0]))] = 0.0
+    return change
+
+
+def many_gradients(slopes: Array, V: Array, dimension: int, stretch: Array | float) -> Array:
+    """`Haar.gradient` of many runs, from slopes (q, n) along random directions V (n, q, d)."""
+    c = dimension / len(slopes) * slopes.T
+    g: Array = (c[:, None] @ V)[:, 0]
+    if not (isinstance(stretch, float) and stretch == 1.0):
+        g *= stretch
+    return g
+
+
 def needed_directions(v: Array, k: int, eps: float, whole: bool) -> list[int]:
     """`Haar.needed`, which can be told before the directions, k of a subspace among them, are drawn."""
-    first = min(5 if k else 3, len(v))
+    first = min(2 * FIRST - 1 if k else FIRST, len(v))
     F = v.tolist()
     if isnan(F[0]):
         return list(range(len(F) if whole else first))
@@ -106,12 +137,18 @@ Drawn = tuple[Array, float, Array]
 
 def drawn(rngs: Iterable[np.random.Generator], count: int, q: int, x: Array, tangent: Tangent) -> list[Drawn]:
     """Of as many estimates as there are generators, `count`, worked on together."""
-    d = len(x)
-    numbers = np.empty((count, d + 2 + q * d), x.dtype)
+    numbers = np.empty((count, len(x) + 2 + q * len(x)), x.dtype)
     for rng, row in zip(rngs, numbers, strict=True):
         rng.standard_normal(out=row, dtype=x.dtype)
-    W, Z = numbers[:, : d + 2], numbers[:, d + 2 :].reshape(count, q, d)
-    return list(zip(W, map(length, W), orthonormal(tangent(Z)), strict=True))
+    W, V = worked_out(numbers, q, tangent)
+    return list(zip(W, map(length, W), V, strict=True))
+
+
+def worked_out(numbers: Array, q: int, tangent: Tangent) -> tuple[Array, Array]:
+    """Normal numbers (..., d + 2 + q d) as w (..., d + 2) and V (..., q, d)."""
+    d = (numbers.shape[-1] - 2) // (q + 1)
+    Z = numbers[..., d + 2 :].reshape(*numbers.shape[:-1], q, d)
+    return numbers[..., : d + 2], orthonormal(tangent(Z))
 
 
 def haar(now: Drawn, x: Array, mu: float, metric: Array, tangent: Tangent, n: int, step: float) -> Haar:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from math import sqrt
+from typing import Any
 
 import numpy as np
 
@@ -29,12 +30,12 @@ def step_length(eps: float) -> float:
     return 0.1 if eps > 1e-10 else 1e-3
 
 
-def around(x: Array, mu: float, stretch: Array | float, tangent: Tangent, w: Array, size: float) -> Array:
+def around(x: Array, mu: Any, stretch: Array | float, tangent: Tangent, w: Array, size: Any) -> Array:
     """Uniform in the ellipsoid of radius mu around x: of d + 2 coordinates on a sphere, d are uniform in the ball.
 
-    w are d + 2 normal numbers, and size is |w|.
+    w are d + 2 normal numbers, and size is |w|. A row for each where there are many.
     """
-    base = tangent(w[:-2] * (mu / size / stretch))
+    base = tangent(w[..., :-2] * (mu / size / stretch))
     base += x
     return base
 

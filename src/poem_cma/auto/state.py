@@ -21,7 +21,7 @@ START, RAY, STEP, CHECK, PICK, DONE = "start", "ray", "step", "check", "pick", "
 WALK, HAAR, REPLAY = "walk", "haar", "replay"
 
 #: The averages that are kept weigh the k-th iterate like k to these powers (Shamir and Zhang 2013).
-DECAYS = (1.0, 3.0, 8.0)
+DECAYS = (1, 3, 8)
 
 
 class AutoState(NamedTuple):
@@ -176,6 +176,8 @@ def even(value: float, like: Array) -> Array:
 
 def is_even(metric: Array) -> bool:
     """Whether all numbers of a vector are equal."""
+    if metric.ndim > 1:
+        return False  # of many runs together
     return metric.strides == (0,) or bool(metric[0] == metric[-1] and (metric == metric[0]).all())
 
 

@@ -8,22 +8,26 @@ from typing import Any
 import numpy as np
 
 from poem_cma._types import Array
-from poem_cma.arithmetic import distance, length, plus
+from poem_cma.arithmetic import MANY, ONE, distance, inner, largest, length, plus, quotient, summed
 from poem_cma.auto.choose import DIRECTIONS, learn, next_estimator
 from poem_cma.auto.compare import CANDIDATES, NO_PROGRESS, checks, hand_over, picks
 from poem_cma.auto.estimators import step_length
 from poem_cma.auto.replay import remember
 from poem_cma.auto.scale import EVERY, in_subspace, rescaled
 from poem_cma.auto.staircase import Staircase
-from poem_cma.auto.state import CHECK, DECAYS, HAAR, REPLAY, STEP, AutoState, has, is_even, unknown
+from poem_cma.auto.state import CHECK, HAAR, REPLAY, STEP, AutoState, has, is_even, unknown
 from poem_cma.auto.walks import Walks, estimate
+from poem_cma.core import smoothed as running
 from poem_cma.core import smoothed_value
 
-__all__ = ["after_step", "at_scale", "next_step", "noted", "smoothed", "weight", "with_room"]
+__all__ = [
+    "MOST_GROWTH", "after_step", "at_scale", "next_step", "noted", "ready", "smoothed", "stepped", "weight",
+    "with_room",
+]  # fmt: skip
 
 _CHECK_AT = 0.2  # of the budget
 _REACH = 1.2  # probes stray no further from the centre than this many smoothing radii
-_MOST_GROWTH = 1.1  # of the weight, from step to step: a change of the estimator must not overturn the run
+MOST_GROWTH = 1.1  # of the weight, from step to step: a change of the estimator must not overturn the run
 _LEAST = 1e-9  # of the largest coordinate, for mu
 _RESOLVED = 300.0  # rounding errors that a difference must be worth
 
@@ -47,20 +51,8 @@ def after_step(s: AutoState, walks: Walks) -> Any:
     if total is None:
         return next_step(s)  # every estimate failed: the step is skipped
     g = total / count if count > 1 else total
-    value, spread = smoothed(s)
-    w = min(weight(s), _MOST_GROWTH * s.last_weight) if s.t > 0 else weight(s)
-    g_norm = length(g)
-    g *= w
-    outward = float(g.dot(s.x - s.run.x0))
-    summed, G = s.s + g, plus(s.G, g, g)
-    x, r, eta = _moved(s, g, summed, G)
-    path_weight = s.path_weight + w
-    s = s._replace(
-        t=s.t + 1, x=x, r=r, eta=eta, s=summed, G=G, weight=s.weight + w, path_weight=path_weight,
-        last_weight=s.last_weight if s.trial and s.t > 0 else w, averages=_averages(s.averages, x, w / path_weight),
-        radial=s.radial + outward, radial_squares=s.radial_squares + outward**2, g_norm=g_norm, value=value,
-        value_spread=spread,
-    )  # fmt: skip
+    w = min(weight(s), MOST_GROWTH * s.last_weight) if s.t > 0 else weight(s)
+    s = stepped(s, g, w, *smoothed(s))
     del g, total  # they may be large
     if s.weight >= s.rescale_at:
         s = at_scale(rescaled(s))
@@ -73,10 +65,33 @@ def after_step(s: AutoState, walks: Walks) -> Any:
     return s
 
 
-def _averages(before: Array, x: Array, share: float) -> Array:
+# The formulas of a step, for one run and for many together, as in `arithmetic`
+
+
+def stepped(s: AutoState, g: Array, w: Any, value: Any, spread: Any) -> AutoState:
+    """The state after a step against g, which weighs w and is used up."""
+    g_norm = length(g)
+    g *= w
+    outward = inner(g, s.x - s.run.x0)
+    gradients, G = s.s + g, plus(s.G, g, g)
+    x, r, eta = _moved(s, g, gradients, G)
+    path_weight = s.path_weight + w
+    return s._replace(
+        t=s.t + 1, x=x, r=r, eta=eta, s=gradients, G=G, weight=s.weight + w, path_weight=path_weight,
+        last_weight=s.last_weight if s.trial and s.t > 0 else w, averages=_averages(s.averages, x, w / path_weight),
+        radial=s.radial + outward, radial_squares=s.radial_squares + outward * outward, g_norm=g_norm, value=value,
+        value_spread=spread,
+    )  # fmt: skip
+
+
+def _averages(before: Array, x: Array, share: Any) -> Array:
     """The averages, with x, which has this share of all weights."""
-    averages: Array = x - before
-    averages *= np.array([1.0 - (1.0 - share) ** (decay + 1.0) for decay in DECAYS], x.dtype)[:, None]
+    rest = 1.0 - share
+    square = rest * rest
+    fourth = square * square
+    shares = 1.0 - square, 1.0 - fourth, 1.0 - fourth * fourth * rest  # to one more than the powers in DECAYS
+    averages: Array = x[..., None, :] - before
+    averages *= (np.array(shares, x.dtype) if x.ndim == 1 else np.concatenate(shares, axis=1))[..., None]
     averages += before
     return averages
 
@@ -114,6 +129,8 @@ def noted(s: AutoState, walks: Walks, j: int, g: Array, slopes: Any) -> AutoStat
 def smoothed(s: AutoState) -> tuple[float, float]:
     """As in the core, from the first value of each xi."""
     F = [v for v in s.values[:, 0].tolist() if isfinite(v)]
+    if len(F) == 1:
+        return running(s.value, s.value_spread, s.t, F[0])
     return smoothed_value(s.value, s.value_spread, s.t, F)
 
 
@@ -126,20 +143,25 @@ def next_step(s: AutoState) -> AutoState:
     k = len(s.subspace) if s.use_subspace else 0
     n = s.run.domain.hull_dimension(len(s.x))
     size = 1 + (min(s.q, n - k) + k if s.kind == HAAR else s.q)
+    rescale_at = s.rescale_at or EVERY * s.weight
+    return with_room(
+        ready(s, len(s.values), stage=STEP, step_calls=0, rescale_at=rescale_at, values=unknown(count, size))
+    )
+
+
+def ready(s: AutoState, samples: int, **changes: Any) -> AutoState:
+    """Where the next estimate is taken, after one from so many samples, and what else changes."""
     step = step_length(s.eps)
-    return with_room(s._replace(
-        stage=STEP, samples=s.samples + len(s.values), step_calls=0, step=step, mu=_smoothing(s, step),
-        rescale_at=s.rescale_at or EVERY * s.weight, values=unknown(count, size), centre=s.x,
-    ))  # fmt: skip
+    return s._replace(samples=s.samples + samples, step=step, mu=_smoothing(s, step), centre=s.x, **changes)
 
 
-def _smoothing(s: AutoState, step: float) -> float:
+def _smoothing(s: AutoState, step: float) -> Any:
     """mu: a part of the scale that shrinks with the steps, but differences must not drown in rounding."""
-    size, slope = abs(s.value), s.g_norm * (s.unit or 1.0)
-    resolved = _RESOLVED * s.eps * len(s.x) * size / (step * slope) if slope > 0.0 else 0.0
-    resolved = min(resolved, s.R) if isfinite(resolved) else 0.0
-    mu = max(0.5 * s.R / sqrt(s.t + 1.0), resolved, 1e-30)
-    return mu if mu > _LEAST * length(s.x) else max(mu, _LEAST * float(np.abs(s.x).max()))
+    k = ONE if s.x.ndim == 1 else MANY
+    slope = s.g_norm * (s.unit if k.all(s.unit > 0.0) else 1.0)
+    resolved = quotient(_RESOLVED * s.eps * s.x.shape[-1] * abs(s.value), step * slope)
+    mu = k.larger(k.larger(0.5 * s.R / k.root(s.t + 1.0), k.smaller(resolved, s.R)), 1e-30)
+    return mu if k.all(mu > _LEAST * length(s.x)) else k.larger(mu, _LEAST * largest(s.x))
 
 
 def at_scale(s: AutoState) -> AutoState:
@@ -150,7 +172,7 @@ def at_scale(s: AutoState) -> AutoState:
     return s._replace(x=x, r=r, eta=eta)
 
 
-def _moved(s: AutoState, g: Array, summed: Array, G: Array) -> tuple[Array, float, float]:
+def _moved(s: AutoState, g: Array, gradients: Array, G: Array) -> tuple[Array, Any, Any]:
     """x = argmin <g, x> + sqrt(Gamma / 2) / R |x - x_t|^2_D, a projection in the metric: the step of least regret.
 
     With dual averaging the sum of all gradients takes the place of g, and x_0 that of x_t. Gamma is the sum of G in the
@@ -158,11 +180,12 @@ def _moved(s: AutoState, g: Array, summed: Array, G: Array) -> tuple[Array, floa
     """
     even = is_even(s.metric)
     D: Any = float(s.metric[0]) if even else s.metric
-    Gamma = float(np.add.reduce(G, dtype=float)) / D if even else float((G / D).sum())
-    if Gamma == 0.0:
-        return s.x, s.r, s.eta
-    eta = s.R / sqrt(2.0 * Gamma)
-    target = (-eta / D) * (summed if s.dual else g)
+    Gamma = summed(G) / D if even else summed(G / D)
+    k = ONE if G.ndim == 1 else MANY
+    if not k.all(Gamma > 0.0):
+        return s.x, s.r, s.eta  # nothing was seen yet
+    eta = s.R / k.root(2.0 * Gamma)
+    target = (-eta / D) * (gradients if s.dual else g)
     target += s.run.x0 if s.dual else s.x
     x = s.run.domain.project(target) if even else s.run.domain.project(target, s.metric)
     return x, distance(x, s.run.x0), eta

@@ -16,7 +16,7 @@ from poem_cma.auto.state import HAAR, REPLAY, STEP, AutoState, has, in_unit
 from poem_cma.domains import Box
 from poem_cma.randomness import Stream, Streams
 
-__all__ = ["Walks", "estimate"]
+__all__ = ["DRAWN_AT_ONCE", "Walks", "estimate", "slopes_of"]
 
 #: An array, or a list where there are few.
 Numbers = Any
@@ -25,14 +25,14 @@ Numbers = Any
 _MOST_HELD = 2**20
 
 #: So many random numbers are drawn together, for as many steps as they last.
-_DRAWN_AT_ONCE = 2**13
+DRAWN_AT_ONCE = 2**13
 
 
 class Walks:
     """The estimators of the step under way, drawn from (seed, number) when first asked for."""
 
     def __init__(self, streams: Streams) -> None:
-        self._streams = streams
+        self.streams = streams
         self._held: dict[int, Haar | Staircase] = {}
         self._of: tuple[Any, ...] = ()
         self._block: list[Drawn] = []  # what steps along random directions draw,
@@ -71,7 +71,7 @@ class Walks:
         if s.kind == HAAR and not s.use_subspace:
             now = self._drawn(s.samples + j, min(s.q, n), s.x, domain.tangent)
             return haar(now, s.centre, s.mu, s.metric, domain.tangent, n, s.step)
-        rng = self._streams.block(Stream.DIRECTIONS, s.samples + j)
+        rng = self.streams.block(Stream.DIRECTIONS, s.samples + j)
         if s.kind == HAAR:
             return draw_haar(rng, s.centre, s.mu, s.metric, domain.tangent, n, s.q, s.subspace, s.step)
         if s.kind == REPLAY and (known := remembered(s, j)) is not None:
@@ -85,8 +85,8 @@ class Walks:
         """What a step along q random directions draws: worked out for several numbers at once."""
         at = number - self._first
         if q != self._q or not 0 <= at < len(self._block):
-            count = max(1, _DRAWN_AT_ONCE // ((q + 1) * len(x)))
-            rngs = (self._streams.block(Stream.DIRECTIONS, n) for n in range(number, number + count))
+            count = max(1, DRAWN_AT_ONCE // ((q + 1) * len(x)))
+            rngs = (self.streams.block(Stream.DIRECTIONS, n) for n in range(number, number + count))
             block = drawn(rngs, count, q, x, tangent)
             if count == 1:
                 return block[0]
@@ -114,14 +114,14 @@ def estimate(s: AutoState, walks: Walks, j: int) -> tuple[AutoState, Array | Non
     peak = _largest(change)
     if peak == 0.0:
         return _sparse(s), np.zeros_like(s.x), np.zeros(len(change))
-    slopes: Numbers = _slopes(change, steps, s.unit) if s.unit > 0.0 else change
+    slopes: Numbers = slopes_of(change, steps, s.unit) if s.unit > 0.0 else change
     if s.unit == 0.0 or not _largest(slopes) < 1.0:
         s = in_unit(s, max(s.unit, _unit(change, steps, peak)))
-        slopes = _slopes(change, steps, s.unit)
+        slopes = slopes_of(change, steps, s.unit)
     return s, estimator.gradient(slopes, len(s.x)), slopes
 
 
-def _slopes(change: Numbers, steps: Any, unit: float) -> Numbers:
+def slopes_of(change: Numbers, steps: Any, unit: float) -> Numbers:
     """F's changes over the steps, in units of `unit`."""
     if isinstance(change, list):
         return [c / unit / steps for c in change]

@@ -1,0 +1,282 @@
+"""Independent runs of `auto` advanced together, as one state with a row for each.
+
+Joined are runs whose steps go along random directions, as nearly all do where axes are many and samples are not sparse.
+The formulas are those of the single run (`steps.stepped`), so each row holds the same bits as if its run were alone.
+The runs need not have made equally many steps or calls. One that looks at its scale does so by itself, in between.
+Anything else that is out of the ordinary (a walk that is due, a failed call, a slope steeper than ever) dissolves the
+group: every run goes on by itself, and may be joined again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from math import nan
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from poem_cma._types import Array, IntArray
+from poem_cma.arithmetic import length
+from poem_cma.auto.algorithm import AUTO
+from poem_cma.auto.choose import affordable, on_axes, trial_at
+from poem_cma.auto.compare import CANDIDATES, picks
+from poem_cma.auto.directions import FIRST, many_differences, many_gradients, worked_out
+from poem_cma.auto.estimators import around, stretch_of
+from poem_cma.auto.scale import rescaled
+from poem_cma.auto.state import HAAR, STEP, AutoState, is_even
+from poem_cma.auto.steps import MOST_GROWTH, at_scale, ready, stepped, weight
+from poem_cma.auto.walks import DRAWN_AT_ONCE, slopes_of
+from poem_cma.core import smoothed
+from poem_cma.joint_history import JointHistory
+from poem_cma.optimizer import Optimizer
+from poem_cma.randomness import Stream
+from poem_cma.together import WORTH_JOINING, Rows
+
+__all__ = ["AutoTogether", "can_join", "in_step"]
+
+_MOST_DIMENSIONS = 2000  # runs in more have enough to do by themselves
+_MOST_HELD = 2**21  # random numbers, of all runs
+_ORDINARY = 1e150  # smaller values do not overflow, whatever is made of them
+
+#: Fields of the state that steps change. The others are each run's own, and stay as they are while it is joined.
+_NUMBERS = (
+    "t", "r", "mu", "unit", "R", "radial", "radial_squares", "weight", "path_weight", "last_weight", "rescale_at",
+    "eta", "g_norm", "value", "value_spread", "asked", "samples", "nfev",
+)  # fmt: skip
+_WHOLE = ("t", "asked", "samples", "nfev")
+_VECTORS = ("x", "s", "G", "averages")
+
+
+class Evaluate(Protocol):
+    """From points (m of shape (n, d)) of some runs, and the number of the xi of each, to values (m, n)."""
+
+    def __call__(self, points: list[Array], numbers: list[int], runs: IntArray) -> Array: ...
+
+
+def can_join(opt: Optimizer) -> bool:
+    """Whether a run is at a step that can be taken together with others."""
+    s = opt._state
+    return (
+        opt._algorithm is AUTO
+        and opt._plain
+        and s.stage == STEP
+        and s.kind == HAAR
+        and not s.use_subspace
+        and s.t > 0
+        and s.eta > 0.0
+        and s.settled
+        and s.eps < 1e-10  # values in single precision may turn out not to be
+        and not s.run.domain.inside
+        and s.x.dtype == np.float64
+        and len(s.x) <= _MOST_DIMENSIONS
+        and bool(np.isnan(s.values).all())
+        and s.nfev < _until(s)
+    )
+
+
+def in_step(opts: Sequence[Optimizer]) -> list[list[int]]:
+    """The places of runs that can be advanced together; groups worth it."""
+
+    def kind(i: int) -> tuple[Any, ...]:
+        s, history = opts[i]._state, opts[i].history
+        even = is_even(s.metric)
+        thinned = (history.stride, history.seen) if history.seen >= history.most else (0, 0)
+        return s.q, s.dual, even, float(s.metric[0]) if even else 0.0, thinned
+
+    able = sorted((i for i, opt in enumerate(opts) if can_join(opt)), key=kind)
+    groups = [list(group) for _, group in groupby(able, key=kind)]
+    return [group for group in groups if len(group) >= WORTH_JOINING]
+
+
+def _until(s: AutoState) -> float:
+    """The calls before which a step along random directions is followed by another such step."""
+    n, end = len(s.order), s.run.budget - picks(s.run) * CANDIDATES - s.values.size
+    if on_axes(s.run, n) and affordable(s, n) and (due := trial_at(s)) > s.nfev:  # else it is not taken
+        end = min(end, due)
+    return end - s.values.size
+
+
+class AutoTogether:
+    """Runs that are advanced together; when `advance` returns, each has a state of its own again."""
+
+    def __init__(self, opts: Sequence[Optimizer]) -> None:
+        self._opts = list(opts)
+        self._own: list[AutoState] = [opt._state for opt in opts]
+        first = self._own[0]
+        fields: dict[str, Any] = first._asdict()
+        fields |= {name: np.array([[float(getattr(s, name))] for s in self._own]) for name in _NUMBERS}
+        fields |= {name: np.stack([getattr(s, name) for s in self._own]) for name in _VECTORS}
+        fields["centre"] = fields["x"]
+        if not is_even(first.metric):
+            fields["metric"] = np.stack([s.metric for s in self._own])
+        x0 = np.stack([s.run.x0 for s in self._own])
+        fields["run"] = first.run._replace(x0=x0, domain=Rows(first.run.domain))
+        self._joined = AutoState(**fields)
+        self._sparse = np.array([s.sparse for s in self._own])
+        self._dimension = np.array([[s.dimension] for s in self._own])
+        self._until = np.array([[_until(s)] for s in self._own])
+        self._directions = _Directions(self._opts)
+
+    def advance(self, evaluate: Evaluate) -> None:
+        """Take steps until one of the runs has something else to do."""
+        history = JointHistory([opt.history for opt in self._opts])
+        asked: _Asked | None = None
+        going = True
+        while going and np.all(self._joined.nfev < self._until) and not history.full:
+            asked = self._ask(evaluate)
+            slopes = self._slopes(asked)
+            if not asked.ordinary or not np.all(np.abs(slopes) < 1.0):
+                break
+            going = self._step(asked, slopes)
+            s = self._joined
+            history.record(_Shown(s, self._dimension), s.extras)
+            asked = None
+        history.split()
+        self._split(asked)
+
+    def _ask(self, evaluate: Evaluate) -> _Asked:
+        """The values of a step. Runs whose samples may be flat ask the first places before the others."""
+        s, n, sparse = self._joined, len(self._own), self._sparse
+        W, sizes, V = self._directions(s.samples)
+        stretch = stretch_of(s.metric)
+        h: Any = s.step * s.mu
+        base = around(s.x, s.mu, stretch, self._own[0].run.domain.tangent, W, sizes)
+        points = [base, *(h / stretch * V[:, j] + base for j in range(s.q))]
+        numbers = _whole(s.samples)
+        F = np.full((len(points), n), nan)
+
+        def ask(places: slice, which: Array) -> None:
+            rows = np.flatnonzero(which)
+            if len(rows) and len(F[places]):
+                those = points[places] if len(rows) == n else [P[rows] for P in points[places]]
+                F[places, rows] = evaluate(those, [numbers[i] for i in rows], rows)
+
+        ask(slice(None), ~sparse)
+        ask(slice(FIRST), sparse)
+        seen = many_differences(F[:FIRST], s.eps).any(axis=0) & np.isfinite(F[:FIRST]).all(axis=0)
+        ask(slice(FIRST, None), sparse & seen)
+        return _Asked(F, ~sparse | seen, sparse & (len(F) > FIRST), V, h, stretch)
+
+    def _slopes(self, asked: _Asked) -> Array:
+        s = self._joined
+        unit: Any = s.unit
+        slopes: Array = slopes_of(many_differences(asked.F, s.eps), asked.h[:, 0], unit[:, 0])
+        return slopes
+
+    def _step(self, asked: _Asked, slopes: Array) -> bool:
+        """Whether all runs can go on together."""
+        s, domain = self._joined, self._own[0].run.domain
+        g = many_gradients(slopes, asked.V, domain.hull_dimension(s.x.shape[1]), asked.stretch)
+        value: Any = asked.F[0][:, None]
+        with np.errstate(over="ignore"):  # as Python's numbers do
+            w = np.minimum(weight(s), MOST_GROWTH * s.last_weight)
+            s = stepped(s, g, w, *smoothed(s.value, s.value_spread, s.t, value))
+            self._joined = s._replace(asked=s.asked + asked.stages, nfev=s.nfev + asked.calls)
+            self._sparse = self._sparse | ~slopes.any(axis=0)
+            going = self._rescale()
+            self._joined = ready(self._joined, 1)
+        return going
+
+    def _rescale(self) -> bool:
+        """Look at the scale of those runs for which it is time; whether all are still in the same metric."""
+        s, going = self._joined, True
+        for i in np.flatnonzero(s.weight >= s.rescale_at).tolist():
+            after = at_scale(rescaled(self._row(i)))
+            going = going and after.metric is self._own[i].metric
+            self._own[i] = after
+            for name in _NUMBERS:
+                getattr(s, name)[i, 0] = getattr(after, name)
+            s.x[i] = after.x
+        return going
+
+    def _row(self, i: int) -> AutoState:
+        """The state of one run."""
+        s = self._joined
+        numbers: dict[str, Any] = {name: float(getattr(s, name)[i, 0]) for name in _NUMBERS}
+        numbers |= {name: int(numbers[name]) for name in _WHOLE}
+        vectors = {name: getattr(s, name)[i].copy() for name in _VECTORS}
+        return self._own[i]._replace(**numbers, **vectors, centre=vectors["x"], sparse=bool(self._sparse[i]))
+
+    def _split(self, asked: _Asked | None) -> None:
+        """Give every run its row; and the values of the step that could not be taken together, if there are any."""
+        for i, opt in enumerate(self._opts):
+            opt._state = self._row(i)
+            opt._plain = False
+            opt._open_stage()
+            for F in asked.told(i) if asked else []:
+                opt._plain, opt._next = False, 1
+                opt._take(0, F, again=False)
+
+
+class _Asked(NamedTuple):
+    """A step's points and values, as far as they were asked."""
+
+    F: Array  # (places, n)
+    further: Any  # which runs have asked more than the first places,
+    staged: Any  # and which of all make it two stages
+    V: Array
+    h: Array
+    stretch: Array | float
+
+    @property
+    def ordinary(self) -> bool:
+        """Whether no call has failed, and differences do not overflow."""
+        return bool(np.all(np.abs(self.F[:FIRST]) < _ORDINARY) and np.all(np.abs(self.F[:, self.further]) < _ORDINARY))
+
+    @property
+    def stages(self) -> Any:
+        return 1.0 + (self.staged & self.further)[:, None]
+
+    @property
+    def calls(self) -> Any:
+        return np.where(self.further, len(self.F), min(FIRST, len(self.F)))[:, None]
+
+    def told(self, i: int) -> list[list[float]]:
+        """The values of one run, stage by stage."""
+        F: list[float] = self.F[:, i].tolist()
+        stages = [F[:FIRST], F[FIRST:]] if self.staged[i] else [F]
+        return stages if self.further[i] else stages[:1]
+
+
+class _Shown:
+    """What the history tells of a step."""
+
+    flat = False
+
+    def __init__(self, s: AutoState, dimension: Array) -> None:
+        self.nfev, self.value, self.eta, self.unit = s.nfev, s.value, s.eta, s.unit
+        self.mu, self.r, self.g_norm, self.dimension = s.mu, s.r, s.g_norm, dimension
+
+
+class _Directions:
+    """What the runs draw, each from its own number on: w (n, d + 2), |w| (n, 1) and directions V (n, q, d)."""
+
+    def __init__(self, opts: Sequence[Optimizer]) -> None:
+        s = opts[0]._state
+        self._streams = [opt._randoms.streams for opt in opts]
+        self._tangent, self._q = s.run.domain.tangent, s.q
+        d = len(s.x)
+        size = d + 2 + s.q * d
+        steps = max(1, min(DRAWN_AT_ONCE // ((s.q + 1) * d), _MOST_HELD // (len(opts) * size)))
+        self._numbers = np.empty((steps, len(opts), size))
+        self._at = steps
+
+    def __call__(self, samples: Any) -> tuple[Array, Array, Array]:
+        if self._at == len(self._numbers):
+            self._draw(_whole(samples))
+        self._at += 1
+        W = self._W[self._at - 1]
+        return W, length(W), self._V[self._at - 1]
+
+    def _draw(self, samples: list[int]) -> None:
+        for i, (streams, sample) in enumerate(zip(self._streams, samples, strict=True)):
+            for step, numbers in enumerate(self._numbers[:, i]):
+                streams.block(Stream.DIRECTIONS, sample + step).standard_normal(out=numbers)
+        self._W, self._V = worked_out(self._numbers, self._q, self._tangent)
+        self._at = 0
+
+
+def _whole(column: Any) -> list[int]:
+    numbers: list[int] = column[:, 0].astype(int).tolist()
+    return numbers
