@@ -213,6 +213,7 @@ def test_a_step_of_poem_takes_about_the_instructions_of_the_literal_loop(tmp_pat
 
     def instructions(which: str, steps: int) -> int:
         script = RUN.format(tests=str(pathlib.Path(__file__).parent))
+        subprocess.run([sys.executable, "-c", script, which, "5"], check=True)  # compiles what has changed
         command = [
             "valgrind", "--tool=callgrind", f"--callgrind-out-file={tmp_path / 'out'}", sys.executable, "-c", script,
             which, str(steps),

@@ -26,6 +26,7 @@ from poem_cma._types import Array
 from poem_cma.arithmetic import distance, length
 from poem_cma.auto.apart_state import LOOK, MEASURE, REPEAT, STEP, ApartState
 from poem_cma.auto.directions import orthonormal
+from poem_cma.auto.plausible import ABSURD
 from poem_cma.auto.radius import judged
 from poem_cma.auto.scale import EVERY, bounds_matter, first_distance, followed
 from poem_cma.core import Method, Run, Values, smoothed_value
@@ -40,6 +41,8 @@ _UNSEEN, _FURTHER, _FURTHEST = 10.0, sqrt(10.0), 1e18
 _GROWS = 1.5, 5.0  # from one distance to the next, a slope's change of F grows by about sqrt(10)
 _START_SHARE = 0.25  # of the budget
 _PAIRS = 4  # a step
+_KNOWN = 10  # steps after which slopes are
+_HUGE = 1e100  # in the unit of changes: beyond, squares overflow
 _FIRST_RADIUS = 0.5  # in R
 
 
@@ -151,9 +154,10 @@ def _after_looks(s: ApartState, F: Array) -> ApartState:
     """Further out until a slope is seen, and on while it is one; then R, from the slope and the curvature there."""
     if s.noise == 0.0 and s.slope == 0.0:  # F is zero at x_0, whatever xi is: the first change says what size it has
         s = s._replace(unit=_unit(float(np.abs(F - s.value).max())))
-    F = (F - s.value) / s.unit
-    halves = np.stack((0.5 * (F[:, 0] - F[:, 1]), 0.5 * (F[:, 0] + F[:, 1])), axis=1)  # odd: slope; even: curvature
-    halves = halves[np.isfinite(halves).all(axis=1)]
+    with np.errstate(over="ignore", invalid="ignore"):
+        F = (F - s.value) / s.unit
+        halves = np.stack((0.5 * (F[:, 0] - F[:, 1]), 0.5 * (F[:, 0] + F[:, 1])), axis=1)  # odd: slope; even: curvature
+    halves = halves[(np.abs(halves) < _HUGE).all(axis=1)]
     if not len(halves) and s.stage == LOOK:
         return s._replace(stage=MEASURE, mu=s.mu / _FURTHER)  # calls fail out here
     n = s.run.domain.hull_dimension(len(s.x))
@@ -201,9 +205,10 @@ def _after_step(s: ApartState, values: Values, drawn: list[tuple[Array, Array]])
     n = s.run.domain.hull_dimension(len(s.x))
     gradients = []
     for v, (V, h) in zip(values, drawn, strict=True):
-        F = np.array(v) / s.unit
-        slopes = (F[0::2] - F[1::2]) / (2.0 * h)
-        known = np.isfinite(slopes)
+        with np.errstate(over="ignore", invalid="ignore"):
+            F = np.array(v) / s.unit
+            slopes = (F[0::2] - F[1::2]) / (2.0 * h)
+        known = np.abs(slopes) < (ABSURD * sqrt(s.G) if s.t >= _KNOWN and s.G > 0.0 else _HUGE)
         wide = known & (h == h[0])
         if not wide.any():
             continue

@@ -130,8 +130,10 @@ def _extend(s: AutoState, g: Array) -> AutoState:
 def _rank(s: AutoState) -> float:
     """One over the mean squared cosine between full gradients of different samples, in the metric."""
     m = s.squares / np.maximum(s.tested, 1.0)
-    F = s.gradients / np.sqrt(np.maximum(m, 1e-4 * m.mean()))
-    F /= np.sqrt((F * F).sum(axis=1, keepdims=True))  # lengths may differ by much, and one would stand for all
+    F = s.gradients / np.sqrt(np.maximum(m, 1e-4 * m.mean()) if m.any() else 1.0)
+    F = F[F.any(axis=1)]
+    F /= largest(F)
+    F /= length(F)  # lengths may differ by much, and one would stand for all
     n = len(F)
     off = float(((F @ F.T) ** 2).sum()) - n
     return n * (n - 1) / max(off, 1e-300)

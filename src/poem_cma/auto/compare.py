@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from poem_cma._types import Array
+from poem_cma.auto.plausible import plausible
 from poem_cma.auto.state import DECAYS, DONE, STEP, AutoState, has
 from poem_cma.core import Method, Run, Values
 from poem_cma.descent import DESCENT
@@ -65,7 +66,9 @@ def after_pick(s: AutoState, values: Values) -> AutoState:
     V = V[np.isfinite(V).all(axis=1)]
     picked = s.picked
     if len(V) >= 4:
-        E = V - V[:, [picked]]
+        with np.errstate(over="ignore"):
+            E = V - V[:, [picked]]
+        E = E[plausible(np.abs(E).max(axis=1))]
         E = E / (float(np.abs(E).max()) or 1.0)  # squares of 1e300 would overflow
         gain, error = E.mean(axis=0), E.std(axis=0, ddof=1) / sqrt(len(E))
         gain = np.where(gain < -error, gain, 0.0)

@@ -7,13 +7,14 @@ two rays, the second in units in which they do not, and the better of them also 
 
 from __future__ import annotations
 
-from math import inf, sqrt
+from math import inf, nan, sqrt
 from typing import Any
 
 import numpy as np
 
 from poem_cma._types import Array
 from poem_cma.auto.compare import hand_over_noise
+from poem_cma.auto.plausible import plausible
 from poem_cma.auto.scale import bounds_matter, in_metric, in_units, spread_of_slopes
 from poem_cma.auto.start import DECADES, start_again
 from poem_cma.auto.state import AutoState, empty, size
@@ -24,6 +25,7 @@ __all__ = ["after_ray", "on_ray", "ray_places"]
 
 _MOST_DECADES = 18
 _MOST = 0.9  # of the decrease
+_BLOWN_UP = 0.25  # the most xi's whose value may change between two calls by mishap; if more do, it is noise
 _FAR_APART = 1e3  # slopes whose sizes differ by more than that have units: without them a run would get nowhere,
 _ENOUGH = 0.5  # and so much of the decrease is enough there for the metric in which units do not matter
 
@@ -51,9 +53,11 @@ def after_ray(s: AutoState, values: Values) -> Any:
     V = np.array(values)
     rays, known = s.ray_values.shape
     if known == 0:
-        if not _same(V[:, 0], V[:, 1]):
+        differ = _different(V[:, 0], V[:, 1])
+        if differ.sum() > _BLOWN_UP * np.isfinite(V[:, :2]).all(axis=1).sum():
             return hand_over_noise(s, _OWN_NOISE)
         at_x0 = np.where(np.isfinite(V[:, :1]), V[:, :1], V[:, 1:2])  # for each xi
+        at_x0[differ] = nan
         s = s._replace(values=at_x0, radii=s.radii[1:], ray_values=empty(rays, 1))
         V = V[:, 2:]
     changes = _mean_changes(V, s.values[:, 0]).reshape(rays, -1)
@@ -116,12 +120,14 @@ def _on_the_way(s: AutoState, best: int, radius: float) -> AutoState:
 
 def _mean_changes(V: Array, base: Array) -> Array:
     """The mean change of F against x_0 at each radius, over the xi's for which both are known; infinite if few are."""
-    change = V - base[:, None]
-    known = np.isfinite(change)
-    sums = np.where(known, change, 0.0).sum(axis=0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        change = V - base[:, None]
+        known = np.isfinite(change) & plausible(np.abs(change))
+        sums = np.where(known, change, 0.0).sum(axis=0)
     return np.where(2 * known.sum(axis=0) >= len(V), sums / np.maximum(known.sum(axis=0), 1), inf)
 
 
-def _same(a: Array, b: Array) -> bool:
-    """Whether two calls at the same point, on the same xi, gave the same value."""
-    return bool((np.isnan(a) | np.isnan(b) | (np.abs(a - b) <= 1e-12 * np.abs(a))).all())
+def _different(a: Array, b: Array) -> Any:
+    """For which xi two calls at the same point gave two values."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.isfinite(a) & np.isfinite(b) & ~(np.abs(a - b) <= 1e-12 * np.abs(a))

@@ -97,7 +97,7 @@ def _distance(s: AutoState) -> float:
 def _metric(s: AutoState) -> Array:
     """D, once every axis has been seen often enough."""
     often = s.active_trials >= (3 if s.choice == WALK else 12)
-    if not often or s.use_subspace or not measurable(s):
+    if not often or s.use_subspace or not measurable(s) or not s.squares.any():
         return s.metric
     return in_units(s) if s.by_units else _normal(_spread(s.squares / s.tested, s))
 
@@ -114,14 +114,16 @@ def measurable(s: AutoState) -> bool:
 
 def spread_of_slopes(s: AutoState) -> float:
     """How many times larger the slopes of one axis are than those of another, where they have any."""
-    seen = s.active > 0.0
+    seen = s.squares > 0.0  # those far below the steepest ever seen may vanish in a square
     squares = s.squares[seen] / s.active[seen]
-    return sqrt(float(squares.max()) / float(squares.min())) if len(squares) else 1.0
+    return sqrt(float(squares.max())) / sqrt(float(squares.min())) if len(squares) else 1.0
 
 
 def in_units(s: AutoState) -> Array:
     """The metric in which the unit of a variable does not matter: as if its typical slope, where it has one, were 1."""
-    active = s.active > 0.0
+    active = s.squares > 0.0
+    if not active.any():
+        return s.metric
     u2 = np.where(active, s.squares / np.maximum(s.active, 1.0), 0.0)
     u2 = np.where(active, u2, np.median(u2[active]))
     return _normal(u2 * _spread(s.active / s.tested, s))

@@ -9,6 +9,7 @@ import numpy as np
 from poem_cma._types import Array
 from poem_cma.auto.choose import on_axes
 from poem_cma.auto.estimators import step_length
+from poem_cma.auto.plausible import plausible
 from poem_cma.auto.scale import bounds_matter, in_units, measurable, spread_of_slopes
 from poem_cma.auto.state import HAAR, RAY, START, WALK, AutoState, empty, has, size
 from poem_cma.auto.steps import at_scale, next_step, noted, smoothed, weight, with_room
@@ -42,6 +43,7 @@ def after_start(s: AutoState, walks: Walks) -> AutoState:
     if _drowned(s.values, s.eps):
         return start_again(s._replace(mu=_FURTHER * s.mu, R=_FURTHER * s.R))
     w = weight(s)
+    s = s._replace(values=np.where(plausible(_changes(s.values))[:, None], s.values, inf))
     for j in range(len(s.values)):
         s, g, slopes = estimate(s, walks, j)
         if g is not None:
@@ -57,10 +59,17 @@ def after_start(s: AutoState, walks: Walks) -> AutoState:
     return s._replace(stage=RAY, rays=rays, radii=radii, ray_values=empty(len(rays), 0), between=False)
 
 
+def _changes(values: Array) -> Array:
+    """How much F changes within each probe; minus infinity where nothing is known."""
+    known = np.isfinite(values)
+    with np.errstate(over="ignore"):
+        change: Array = np.where(known, values, -inf).max(axis=1) - np.where(known, values, inf).min(axis=1)
+    return change
+
+
 def _drowned(values: Array, eps: float) -> bool:
     """Whether the changes of F within a probe are hardly more than rounding."""
-    known = np.isfinite(values)
-    change = np.where(known, values, -inf).max(axis=1) - np.where(known, values, inf).min(axis=1)
+    known, change = np.isfinite(values), _changes(values)
     size = np.abs(np.where(known, values, 0.0)).max(axis=1)
     return bool(known.any() and (change <= _RESOLVED * eps * size).all())
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from poem_cma._types import Array
 from poem_cma.auto.directions import Drawn, Haar, draw_haar, drawn, haar, needed_directions
+from poem_cma.auto.plausible import ABSURD
 from poem_cma.auto.replay import remembered
 from poem_cma.auto.staircase import Staircase, draw_staircase
 from poem_cma.auto.state import HAAR, REPLAY, STEP, AutoState, has, in_unit
@@ -115,7 +116,9 @@ def estimate(s: AutoState, walks: Walks, j: int) -> tuple[AutoState, Array | Non
     if peak == 0.0:
         return _sparse(s), np.zeros_like(s.x), np.zeros(len(change))
     slopes: Numbers = slopes_of(change, steps, s.unit) if s.unit > 0.0 else change
-    if s.unit == 0.0 or not _largest(slopes) < 1.0:
+    if s.unit == 0.0 or not (steepest := _largest(slopes)) < 1.0:
+        if s.unit > 0.0 and s.stage == STEP and steepest > ABSURD:
+            return _sparse(s), None, v
         s = in_unit(s, max(s.unit, _unit(change, steps, peak)))
         slopes = slopes_of(change, steps, s.unit)
     return s, estimator.gradient(slopes, len(s.x)), slopes

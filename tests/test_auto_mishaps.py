@@ -1,0 +1,124 @@
+"""`auto` where now and then a call returns what cannot be true."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import poem_cma as pc
+from poem_cma.auto.plausible import ABSURD, plausible
+
+
+def regression(d: int, absurd: float | None, seed: int, rate: float = 0.002, **options: Any) -> float:
+    """The mean absolute error that is left, as a share of that at x_0."""
+    rng = np.random.default_rng(0)
+    A, solution, mishaps = rng.normal(size=(500, d)), rng.normal(size=d) / np.sqrt(d), np.random.default_rng(seed)
+
+    def error(x: np.ndarray, i: int) -> float:
+        if absurd is not None and mishaps.random() < rate:
+            return absurd
+        return float(abs(A[i] @ (x - solution)))
+
+    options = {"budget": 6000, "seed": seed, "evaluate": 0} | options
+    result = pc.minimize(error, np.zeros(d), sample=lambda rng: int(rng.integers(500)), **options)
+    return float(np.abs(A @ (result.x - solution)).mean() / np.abs(A @ solution).mean())
+
+
+@pytest.mark.parametrize("absurd", [1e30, 1e300, -1e300])
+@pytest.mark.parametrize("d", [10, 60])
+def test_a_mishap_does_not_end_the_run(d: int, absurd: float) -> None:
+    """One call in 500 is far off: at x_0, on the ray, in steps, or in the last comparison."""
+    usual = max(regression(d, None, seed) for seed in range(3))
+    assert max(regression(d, absurd, seed) for seed in range(3)) < 2.0 * usual
+
+
+def test_many_mishaps() -> None:
+    assert max(regression(10, 1e30, seed, rate=0.02) for seed in range(3)) < 0.1
+
+
+def test_noise_that_every_call_has_is_not_a_mishap() -> None:
+    rng = np.random.default_rng(0)
+
+    def noisy(x: np.ndarray, _: float) -> float:
+        return float(x @ x + rng.normal())
+
+    result = pc.minimize(noisy, np.ones(5), sample=lambda rng: rng.random(), budget=4000, seed=0)
+    assert "gave different values" in result.message
+
+
+def test_rare_large_samples_count() -> None:
+    """One sample in ten is a thousand times as large as the others and pulls the other way: it is not left out."""
+
+    def uneven(x: np.ndarray, rare: bool) -> float:
+        return float(1e3 * abs(x[0] - 1.0) if rare else abs(x[0] + 1.0))
+
+    result = pc.minimize(uneven, np.zeros(3), sample=lambda rng: bool(rng.random() < 0.1), budget=4000, seed=1)
+    assert abs(result.x[0] - 1.0) < 0.1
+
+
+@given(
+    sizes=st.lists(st.floats(0.0, 1e6), min_size=1, max_size=12),
+    factor=st.sampled_from([1e-3, 1.0, 1e200]),
+)
+def test_what_is_plausible(sizes: list[float], factor: float) -> None:
+    many = factor * np.array(sizes)
+    kept = plausible(many)
+    assert kept.tolist() == plausible(np.stack((many, many[::-1]), axis=1))[:, 0].tolist()
+    positive = sorted(v for v in many if v > 0.0)
+    if len(positive) < 4:
+        assert kept.all()
+    else:
+        assert kept.tolist() == [bool(v <= ABSURD * np.median(positive)) for v in many]
+
+
+KINDS = {
+    "absolute": lambda z, x: abs(z),
+    "squared": lambda z, x: z * z,
+    "steps": lambda z, x: float(np.floor(z)),
+    "largest": lambda z, x: float(np.abs(x - 1.0).max()),
+    "mostly flat": lambda z, x: max(0.0, z - 5.0),
+    "linear": lambda z, x: z,
+}
+DOMAINS: dict[str, Any] = {
+    "none": None, "ball": pc.Ball(2.0), "box": pc.Box(-1.0, 1e5), "simplex": pc.Simplex(),
+    "inside": pc.Box(-1.0, 1.0, inside=True),
+}  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    kind=st.sampled_from(sorted(KINDS)),
+    domain=st.sampled_from(sorted(DOMAINS)),
+    d=st.sampled_from([2, 10, 48]),
+    budget=st.sampled_from([20, 60, 300, 1500]),
+    exponent=st.integers(-290, 290),
+    absurd=st.sampled_from([np.nan, np.inf, -np.inf, 1e300, -1e300, 1e200, 1e30]),
+    rate=st.sampled_from([0.0, 0.01, 0.3]),
+    paired=st.booleans(),
+    seed=st.integers(0, 1000),
+)
+def test_no_crash_no_warning_and_never_out_of_the_domain(
+    kind: str, domain: str, d: int, budget: int, exponent: int, absurd: float, rate: float, paired: bool, seed: int
+) -> None:
+    rng, mishaps = np.random.default_rng(seed), np.random.default_rng(seed + 1)
+    A, inside = rng.normal(size=(50, d)), DOMAINS[domain]
+
+    def fun(x: np.ndarray, i: int) -> float:
+        if mishaps.random() < rate:
+            return absurd
+        return float(KINDS[kind](A[i] @ (x - 1.0), x)) * 10.0**exponent
+
+    x0 = np.full(d, 1.0 / d) if domain == "simplex" else np.zeros(d)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = pc.minimize(
+            fun, x0, sample=lambda rng: int(rng.integers(50)), paired=paired, domain=inside, budget=budget, seed=seed
+        )
+    assert np.isfinite(result.x).all()
+    assert result.nfev <= budget
+    assert inside is None or inside.for_dimension(d).contains(result.x)
