@@ -164,3 +164,43 @@ def test_noise_that_vanishes_at_the_start_is_no_trap() -> None:
         sample=lambda rng: rng.gamma(4.0, [5, 10, 15, 20]), paired=False, budget=5000, seed=0, evaluate=0,
     )  # fmt: skip
     assert regret(result.x) < 0.05 * regret(np.zeros(4))
+
+
+def test_it_is_rarely_worse_than_x0() -> None:
+    """In 60 dimensions the first scale is far too large here: the run begins again at a smaller one, or returns x_0."""
+    d = 60
+    A = np.random.default_rng(0).normal(size=(500, d))
+    solution = np.random.default_rng(1).normal(size=d) / np.sqrt(d)
+
+    def error(x: np.ndarray) -> float:
+        return float(np.abs(A @ (x - solution)).mean())
+
+    for seed in range(4):
+        noise = np.random.default_rng(seed)
+
+        def noisy(x: np.ndarray, i: int, noise: np.random.Generator = noise) -> float:
+            return float(abs(A[i] @ (x - solution)) + noise.normal())
+
+        result = pc.minimize(
+            noisy, np.zeros(d), sample=lambda rng: int(rng.integers(500)), budget=6000, seed=seed, evaluate=0
+        )
+        assert error(result.x) < 1.2 * error(np.zeros(d))
+        if not result.x.any():
+            assert "better than x0" in result.message
+
+
+def test_it_looks_further_out_on_the_same_samples() -> None:
+    """Slopes of other samples would say nothing of how a slope grows."""
+    opt = pc.Optimizer(np.zeros(12), budget=3000, seed=0, paired=True)
+    asked: list[tuple[str, int, list[int]]] = []
+    rng = np.random.default_rng(0)
+    while not opt.done and opt.nfev < 1500:
+        probe = opt.ask()
+        assert probe is not None
+        asked.append((opt._state.stage, opt._state.samples, probe.numbers))
+        opt.tell(probe, [float(x @ x + rng.normal()) for x in probe.points])
+    looks = [numbers for stage, _, numbers in asked if stage == "look"]
+    others = {number for stage, _, numbers in asked if stage not in ("look", "start", "ray") for number in numbers}
+    assert len(looks) > 2
+    assert all(numbers == looks[0] for numbers in looks)
+    assert not others & set(looks[0])

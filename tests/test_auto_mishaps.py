@@ -122,3 +122,36 @@ def test_no_crash_no_warning_and_never_out_of_the_domain(
     assert np.isfinite(result.x).all()
     assert result.nfev <= budget
     assert inside is None or inside.for_dimension(d).contains(result.x)
+
+
+@pytest.mark.parametrize("own", [1e-13, 1e-9, 1e-6])
+def test_a_little_noise_of_its_own_is_taken_as_rounding(own: float) -> None:
+    """As of sums whose order is not fixed, on threads or a GPU; xi is shared all the same."""
+    d, rng = 20, np.random.default_rng(0)
+
+    def fun(x: np.ndarray, xi: np.ndarray) -> float:
+        value = float(((x - 1.0) ** 2).sum() + xi @ x + 50.0)
+        return value * (1.0 + own * rng.uniform(-1.0, 1.0))
+
+    for seed in range(3):
+        result = pc.minimize(
+            fun, np.zeros(d), sample=lambda rng: rng.normal(size=d), budget=10_000, seed=seed, evaluate=0
+        )
+        assert float(((result.x - 1.0) ** 2).sum()) < 0.05 * d
+        assert "far apart" not in result.message
+
+
+def test_the_last_bit_of_float32_may_change() -> None:
+    d, rng = 30, np.random.default_rng(0)
+    A = np.random.default_rng(1).normal(size=(200, d))
+
+    def fun(x: np.ndarray, i: int) -> float:
+        value = np.float32(0.5 * (A[i] @ (x - 1.0)) ** 2)
+        return float(np.nextafter(value, np.float32(np.inf if rng.random() < 0.5 else -np.inf)))
+
+    for seed in range(3):
+        result = pc.minimize(
+            fun, np.zeros(d), sample=lambda rng: int(rng.integers(200)), budget=10_000, seed=seed, evaluate=0
+        )
+        assert float(((A @ (result.x - 1.0)) ** 2).mean()) < 0.5 * float(((A @ np.ones(d)) ** 2).mean())
+        assert "far apart" not in result.message

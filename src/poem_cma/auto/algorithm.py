@@ -115,7 +115,7 @@ class Auto:
     def advance(self, method: Method, s: AutoState, values: Values, walks: Walks, nfev: int) -> Any:
         """The next state, from the values of the stage."""
         asked = self._asked(s, walks)
-        eps = s.eps if s.eps == _FLOAT64 else _rounding(s.eps, values)
+        eps = _rounding(s.eps, values) if s.eps == _FLOAT32 else s.eps
         if s.stage in (START, STEP):
             everything = sum(walks.sizes) == s.values.size
             s = s._replace(

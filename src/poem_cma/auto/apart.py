@@ -7,34 +7,37 @@ large, as large as the scale R of the run, and the same descent (or dual averagi
 
 the gradient of F smoothed over a ball of radius h, in n dimensions. Smoothing moves the minimiser, unless F is
 symmetric around it. Whether it does is measured: every other step asks one more pair at h/2, and `radius` shortens h
-where the two gradients disagree, and lengthens it where they agree. Four kinds of stage:
+where the two gradients disagree, and lengthens it where they agree. Six kinds of stage:
 
 REPEAT  x_0 several times: the noise;
 LOOK    two pairs at x_0, further and further out, until noise is overcome, and then curvature sets in;
 MEASURE more pairs there: R is where the curvature along a direction makes up for the slope;
-STEP    one estimate around x, then a new x.
+STEP    one estimate around x, then a new x;
+CHECK   is the average worse than x_0? Then the run begins again, at a smaller scale (`worse`);
+PICK    at the end, which of the two is returned.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import frexp, isfinite, nan, sqrt
+from math import frexp, inf, isfinite, nan, sqrt
 
 import numpy as np
 
 from poem_cma._types import Array
 from poem_cma.arithmetic import distance, length
-from poem_cma.auto.apart_state import LOOK, MEASURE, REPEAT, STEP, ApartState
+from poem_cma.auto.apart_state import CHECK, DONE, LOOK, MEASURE, PICK, REPEAT, STEP, ApartState
 from poem_cma.auto.directions import orthonormal
 from poem_cma.auto.plausible import ABSURD
 from poem_cma.auto.radius import judged
 from poem_cma.auto.scale import EVERY, bounds_matter, first_distance, followed
+from poem_cma.auto.worse import PAIRS, after_check, after_pick, first_check, last_pairs, with_check
 from poem_cma.core import Method, Run, Values, smoothed_value
 from poem_cma.randomness import Stream, Streams
 
 __all__ = ["APART", "Apart"]
 
-_REPEATS = 8
+_REPEATS = 24
 _LOOK, _MEASURE = 2, 6  # pairs
 _SEEN, _CONFIRMED = 4.0, 1.2  # standard deviations of the noise
 _UNSEEN, _FURTHER, _FURTHEST = 10.0, sqrt(10.0), 1e18
@@ -81,16 +84,20 @@ class Apart:
         tiny = first_distance(run)
         return ApartState(
             run=run, stage=REPEAT, t=0, x=x0, centre=x0, r=0.0, mu=tiny, s=0.0 * x0, G=0.0, unit=0.0, R=tiny,
-            dual=False, radial=0.0, radial_squares=0.0, rescale_at=1.0, average=x0, noise=0.0, slope=0.0,
-            changes=np.zeros((0, 2)), bias=0.0 * x0, bias_squares=0.0, tests=0, all_tests=0, grow_after=0,
+            dual=False, radial=0.0, radial_squares=0.0, rescale_at=1.0, average=x0, begun=0, check_at=inf, noise=0.0,
+            slope=0.0, changes=np.zeros((0, 2)), bias=0.0 * x0, bias_squares=0.0, tests=0, all_tests=0, grow_after=0,
             least=0.5 * _FIRST_RADIUS, eta=0.0, g_norm=0.0, value=nan, value_spread=0.0, asked=0, samples=0, nfev=0,
         )  # fmt: skip
 
     def stage(self, method: Method, s: ApartState, pairs: Pairs) -> list[int]:
         """How many points each probe of the stage has; none when the run is over."""
         n = s.run.domain.hull_dimension(len(s.x))
+        if s.stage == DONE:
+            return []
         if s.stage == REPEAT:
             sizes = [int(min(max(s.run.budget // 100, 2), _REPEATS))]
+        elif s.stage in (CHECK, PICK):
+            sizes = [2] * (PAIRS if s.stage == CHECK else last_pairs(s.run))
         elif s.stage == STEP:
             sizes = [2 * min(_PAIRS, n) + 2 * (s.t % 2)] * s.run.batch
         else:
@@ -100,11 +107,13 @@ class Apart:
     def points(self, method: Method, s: ApartState, i: int, pairs: Pairs) -> tuple[Iterator[Array], list[int]]:
         """The points of probe i of the stage, and the numbers of their xi's: of one for both points of a pair."""
         size = self.stage(method, s, pairs)[i]
-        alike = 2 if s.run.paired and s.stage != REPEAT else 1
+        alike = 2 if s.run.paired and s.stage != REPEAT else 1  # points that share a xi
         first = s.samples + i * size // alike
         numbers = [first + k // alike for k in range(size)]
         if s.stage == REPEAT:
             return (s.centre.copy() for _ in numbers), numbers
+        if s.stage in (CHECK, PICK):
+            return (x.copy() for x in (s.run.x0, s.average)), numbers
         V, h = pairs(s, i)
         return (s.centre + side * a * v for v, a in zip(V, h, strict=True) for side in (1.0, -1.0)), numbers
 
@@ -117,11 +126,25 @@ class Apart:
             asked=s.asked + n, samples=s.samples + n * (size if s.stage == REPEAT or not s.run.paired else size // 2),
             nfev=nfev,
         )  # fmt: skip
-        if s.stage == STEP:
-            return _after_step(told, values, drawn)
         if s.stage == REPEAT:
             return _after_repeats(told, [f for f in F if isfinite(f)])
-        return _after_looks(told, np.array(F).reshape(-1, 2))
+        if s.stage == PICK:
+            return after_pick(told, np.array(F).reshape(-1, 2))
+        if s.stage == STEP:
+            after = with_check(_after_step(told, values, drawn))
+        elif s.stage == CHECK:
+            after = _with_room(after_check(told, np.array(F).reshape(-1, 2)))
+        else:
+            after = _after_looks(told, np.array(F).reshape(-1, 2))
+            if after.stage == LOOK == s.stage and s.run.paired:
+                after = after._replace(samples=s.samples)  # the same xi's further out: their slopes are comparable
+        return self._fit(method, after, pairs)
+
+    def _fit(self, method: Method, s: ApartState, pairs: Pairs) -> ApartState:
+        """End the run in time for the last comparison."""
+        last = 2 * last_pairs(s.run)
+        enough = s.nfev + sum(self.stage(method, s, pairs)) + last <= s.run.budget
+        return s if enough or not last or s.t == 0 else s._replace(stage=PICK)
 
     def base(self, method: Method) -> None:
         """No value is shared by all others."""
@@ -186,7 +209,7 @@ def _after_looks(s: ApartState, F: Array) -> ApartState:
         R = s.run.initial_distance
     return _with_room(s._replace(
         stage=STEP, R=R, dual=bounds_matter(s.run, R), slope=sqrt(n) * odd / s.mu, mu=_FIRST_RADIUS * R,
-        changes=halves[:0],
+        changes=halves[:0], check_at=first_check(s),
     ))  # fmt: skip
 
 
@@ -233,11 +256,12 @@ def _after_step(s: ApartState, values: Values, drawn: list[tuple[Array, Array]])
         radial_squares=s.radial_squares + outward**2,
     )  # fmt: skip
     s = _moved(s, g)
-    s = s._replace(average=s.average + (1.0 - (1.0 - 1.0 / s.t) ** 2) * (s.x - s.average))
+    t = s.t - s.begun
+    s = s._replace(average=s.average + (1.0 - (1.0 - 1.0 / t) ** 2) * (s.x - s.average))
     s = judged(s, n)
-    if s.t >= s.rescale_at:
+    if t >= s.rescale_at:
         R = followed(s.R, distance(s.average, s.run.x0), s.radial, s.radial_squares)
-        s = s._replace(R=R, mu=max(s.mu, s.least * R), radial=0.0, radial_squares=0.0, rescale_at=EVERY * s.t)
+        s = s._replace(R=R, mu=max(s.mu, s.least * R), radial=0.0, radial_squares=0.0, rescale_at=EVERY * t)
     return _with_room(s)
 
 

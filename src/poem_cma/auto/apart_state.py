@@ -7,9 +7,9 @@ from typing import NamedTuple
 from poem_cma._types import Array
 from poem_cma.core import Run
 
-__all__ = ["LOOK", "MEASURE", "REPEAT", "STEP", "ApartState"]
+__all__ = ["CHECK", "DONE", "LOOK", "MEASURE", "PICK", "REPEAT", "STEP", "ApartState"]
 
-REPEAT, LOOK, MEASURE, STEP = "repeat", "look", "measure", "step"
+REPEAT, LOOK, MEASURE, STEP, CHECK, PICK, DONE = "repeat", "look", "measure", "step", "check", "pick", "done"
 
 
 class ApartState(NamedTuple):
@@ -29,8 +29,10 @@ class ApartState(NamedTuple):
     dual: bool  # dual averaging, or descent
     radial: float  # sum of <g, x - x_0> since the scale was looked at
     radial_squares: float  # of its terms
-    rescale_at: float  # the step at which it is looked at again
+    rescale_at: float  # the step since then at which it is looked at again
     average: Array
+    begun: int  # the step at which the run has begun, again
+    check_at: float  # the calls after which the average is compared with x_0
     noise: float  # the standard deviation of values at x_0
     slope: float  # the gradient's length there; while it is looked for, the last odd change
     changes: Array  # (pairs, 2) odd and even parts of F's change over the first distances

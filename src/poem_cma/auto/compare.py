@@ -15,11 +15,11 @@ from poem_cma.core import Method, Run, Values
 from poem_cma.descent import DESCENT
 
 __all__ = [
-    "CANDIDATES", "NO_PROGRESS", "after_check", "after_pick", "candidates", "checks", "finished", "hand_over",
-    "hand_over_noise", "picks",
+    "CANDIDATES", "NOTHING_BETTER", "NO_PROGRESS", "after_check", "after_pick", "candidates", "checks", "finished",
+    "hand_over", "hand_over_noise", "picks",
 ]  # fmt: skip
 
-_NOTHING_BETTER = (
+NOTHING_BETTER = (
     "no point was found that is better than x0: give a larger budget, the typical size of each variable (scale=), or "
     "noise that the points of a probe share (sample=)"
 )
@@ -79,7 +79,7 @@ def after_pick(s: AutoState, values: Values) -> AutoState:
 def finished(s: AutoState) -> AutoState:
     """The end, with a word on what went wrong."""
     nothing = candidates(s)[s.picked] is s.run.x0  # also as the average before replays, of which there were none
-    remark = _NOTHING_BETTER if nothing else _STILL_GROWING if s.grown >= _OFTEN else ""
+    remark = NOTHING_BETTER if nothing else _STILL_GROWING if s.grown >= _OFTEN else ""
     return s._replace(stage=DONE, run=s.run._replace(remark=remark))
 
 

@@ -14,9 +14,10 @@ import numpy as np
 
 from poem_cma._types import Array
 from poem_cma.auto.compare import hand_over_noise
+from poem_cma.auto.estimators import ROUNDING
 from poem_cma.auto.plausible import plausible
 from poem_cma.auto.scale import bounds_matter, in_metric, in_units, spread_of_slopes
-from poem_cma.auto.start import DECADES, start_again
+from poem_cma.auto.start import DECADES, start_again, start_rounded
 from poem_cma.auto.state import AutoState, empty, size
 from poem_cma.auto.steps import at_scale, next_step
 from poem_cma.core import Values
@@ -25,6 +26,7 @@ __all__ = ["after_ray", "on_ray", "ray_places"]
 
 _MOST_DECADES = 18
 _MOST = 0.9  # of the decrease
+_LITTLE = 1e-5  # of F: noise of its own that is no more than this is as good as rounding
 _BLOWN_UP = 0.25  # the most xi's whose value may change between two calls by mishap; if more do, it is noise
 _FAR_APART = 1e3  # slopes whose sizes differ by more than that have units: without them a run would get nowhere,
 _ENOUGH = 0.5  # and so much of the decrease is enough there for the metric in which units do not matter
@@ -53,9 +55,9 @@ def after_ray(s: AutoState, values: Values) -> Any:
     V = np.array(values)
     rays, known = s.ray_values.shape
     if known == 0:
-        differ = _different(V[:, 0], V[:, 1])
+        differ, noise = _different(V[:, 0], V[:, 1], s.eps)
         if differ.sum() > _BLOWN_UP * np.isfinite(V[:, :2]).all(axis=1).sum():
-            return hand_over_noise(s, _OWN_NOISE)
+            return start_rounded(s, noise) if noise < _LITTLE else hand_over_noise(s, _OWN_NOISE)
         at_x0 = np.where(np.isfinite(V[:, :1]), V[:, :1], V[:, 1:2])  # for each xi
         at_x0[differ] = nan
         s = s._replace(values=at_x0, radii=s.radii[1:], ray_values=empty(rays, 1))
@@ -127,7 +129,11 @@ def _mean_changes(V: Array, base: Array) -> Array:
     return np.where(2 * known.sum(axis=0) >= len(V), sums / np.maximum(known.sum(axis=0), 1), inf)
 
 
-def _different(a: Array, b: Array) -> Any:
-    """For which xi two calls at the same point gave two values."""
+def _different(a: Array, b: Array, eps: float) -> tuple[Any, float]:
+    """For which xi two calls at the same point gave two values, beyond rounding; and by how much, relative to them."""
+    known = np.isfinite(a) & np.isfinite(b)
     with np.errstate(over="ignore", invalid="ignore"):
-        return np.isfinite(a) & np.isfinite(b) & ~(np.abs(a - b) <= 1e-12 * np.abs(a))
+        apart = np.where(known, np.abs(a - b), 0.0)
+        different = apart > max(1e-12, ROUNDING * eps) * np.abs(a)
+    size = float(np.abs(a[known]).max(initial=0.0))
+    return different, float(apart.max()) / size if size > 0.0 else inf

@@ -16,7 +16,7 @@ from poem_cma.auto.steps import at_scale, next_step, noted, smoothed, weight, wi
 from poem_cma.auto.walks import Walks, estimate
 from poem_cma.core import Run
 
-__all__ = ["DECADES", "after_start", "first_estimates", "start_again"]
+__all__ = ["DECADES", "after_start", "first_estimates", "start_again", "start_rounded"]
 
 DECADES = 10.0 ** np.arange(3)  # as far as one looks along a ray at once
 
@@ -25,6 +25,7 @@ _FEWEST_WALKS = 4
 _START_SHARE = 0.1  # of the budget, for walks at x_0
 _GIVE_UP_START = 0.1  # of the budget
 _FURTHER = 100.0
+_IN_NOISE, _LONGER = 1.0 / 16.0, 1e3  # the precision of F, in its noise, and how much longer differences are then
 _RESOLVED = 1e4  # rounding errors that the changes at x_0 must be worth
 _UNEVEN = 4.0  # sizes of slopes that differ by more may mean that units do
 
@@ -77,6 +78,20 @@ def _drowned(values: Array, eps: float) -> bool:
 def _units_may_differ(s: AutoState) -> bool:
     """Whether slopes have so different sizes that variables may be measured in different units."""
     return s.kind == WALK and has(s.run, "units") and measurable(s) and spread_of_slopes(s) > _UNEVEN
+
+
+def start_rounded(s: AutoState, noise: float) -> AutoState:
+    """Begin anew, where every call has a little noise of its own, as if F were rounded to so much.
+
+    Such are sums whose order is not fixed, on many threads or on a GPU. What was learned is of no use: the first
+    differences are so short that they have seen the noise and nothing else.
+    """
+    fresh = s.run.method.algorithm.begin(s.run.method, s.run)  # type: ignore[union-attr]
+    s = fresh._replace(
+        asked=s.asked, samples=s.samples + len(s.values), nfev=s.nfev, eps=_IN_NOISE * noise,
+        mu=_LONGER * fresh.mu, R=_LONGER * fresh.R,
+    )  # fmt: skip
+    return with_room(s._replace(step=step_length(s.eps)))
 
 
 def start_again(s: AutoState) -> AutoState:
