@@ -90,8 +90,12 @@ def _averages(before: Array, x: Array, share: Any) -> Array:
     square = rest * rest
     fourth = square * square
     shares = 1.0 - square, 1.0 - fourth, 1.0 - fourth * fourth * rest  # to one more than the powers in DECAYS
-    averages: Array = x[..., None, :] - before
-    averages *= (np.array(shares, x.dtype) if x.ndim == 1 else np.concatenate(shares, axis=1))[..., None]
+    if x.ndim == 1:
+        averages: Array = x - before
+        averages *= np.array(shares, x.dtype)[:, None]
+    else:
+        averages = x[:, None] - before
+        averages *= np.concatenate(shares, axis=1)[:, :, None]
     averages += before
     return averages
 
