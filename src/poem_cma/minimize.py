@@ -14,19 +14,15 @@ from typing import Any, Literal
 import numpy as np
 
 from poem_cma._types import Array
-from poem_cma.core import Method, Probe
+from poem_cma.core import Method
 from poem_cma.optimizer import Optimizer
 from poem_cma.oracle import EvaluationError, Oracle
 from poem_cma.randomness import Stream, Streams, make_seed
 from poem_cma.result import Result, Status
+from poem_cma.rows import ROWS_AT_ONCE, ask_rows, joined, tell_rows
 from poem_cma.structure import structure_of
 
-__all__ = [
-    "ROWS_AT_ONCE", "ask_rows", "check_evaluate", "finished", "joined", "minimize", "tell_rows", "wants_result",
-]  # fmt: skip
-
-#: Probes that are evaluated in one call of a function of rows hold at most so many numbers.
-ROWS_AT_ONCE = 2**22
+__all__ = ["check_evaluate", "finished", "minimize", "wants_result"]
 
 #: `target` is compared with the smoothed value only after so many steps.
 STEPS_BEFORE_TARGET = 20
@@ -245,28 +241,6 @@ def _tell_together(opt: Optimizer, oracle: Oracle) -> bool:
         return False
     tell_rows(opt, probes, oracle(*joined(probes)))
     return True
-
-
-def ask_rows(opt: Optimizer) -> list[Probe]:
-    """All probes of the stage, or as many as one call of a function of rows takes."""
-    probes: list[Probe] = []
-    numbers = 0
-    while numbers < ROWS_AT_ONCE and (probe := opt.ask()) is not None:
-        probes.append(probe)
-        numbers += probe.points.size
-    return probes
-
-
-def joined(probes: list[Probe]) -> tuple[Array, list[int]]:
-    """The points of some probes, and the numbers of their xi's."""
-    return np.concatenate([p.points for p in probes]), [n for p in probes for n in p.numbers]
-
-
-def tell_rows(opt: Optimizer, probes: list[Probe], values: list[float]) -> None:
-    """Tell each probe its values."""
-    for p in probes:
-        opt.tell(p, values[: len(p.points)])
-        values = values[len(p.points) :]
 
 
 def wants_result(callback: Callable[..., Any]) -> bool:

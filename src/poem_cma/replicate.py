@@ -12,11 +12,12 @@ import numpy as np
 from poem_cma._types import Array, IntArray
 from poem_cma.auto import together as of_auto
 from poem_cma.core import Method, Probe
-from poem_cma.minimize import ROWS_AT_ONCE, ask_rows, check_evaluate, finished, joined, tell_rows
+from poem_cma.minimize import check_evaluate, finished
 from poem_cma.optimizer import Optimizer
 from poem_cma.oracle import Oracle, in_rows, one_for_each
 from poem_cma.randomness import Streams, make_seed
 from poem_cma.result import Result
+from poem_cma.rows import ROWS_AT_ONCE, ask_rows, joined, tell_rows
 from poem_cma.setup import check_x0
 from poem_cma.structure import structure_of
 from poem_cma.structured import nested, nested_errors
