@@ -18,7 +18,7 @@ from poem_cma.auto.compare import NOTHING_BETTER, checks
 from poem_cma.auto.plausible import plausible
 from poem_cma.core import Run
 
-__all__ = ["after_check", "after_pick", "first_check", "last_pairs", "with_check"]
+__all__ = ["PAIRS", "after_check", "after_pick", "first_check", "last_pairs", "with_check"]
 
 PAIRS = 8  # in a comparison on the way
 _FIRST = 0.05  # of the budget
@@ -34,7 +34,7 @@ def last_pairs(run: Run) -> int:
 
 
 def first_check(s: ApartState) -> float:
-    """The calls after which the average is compared with x_0 for the first time."""
+    """The calls after which the average of a run that begins now is compared with x_0 for the first time."""
     return s.nfev + _FIRST * s.run.budget if last_pairs(s.run) else inf
 
 
@@ -45,15 +45,14 @@ def with_check(s: ApartState) -> ApartState:
 
 def after_check(s: ApartState, F: Array) -> ApartState:
     """Begin again at a smaller scale where the average is worse."""
-    s = s._replace(stage=STEP, check_at=_LATER * s.nfev)
     excess, doubt = _excess(F)
     if not excess > _DOUBT * doubt:
-        return s
+        return s._replace(stage=STEP, check_at=_LATER * s.nfev)
     x0, nothing = s.run.x0, 0.0 * s.run.x0
     return s._replace(
-        x=x0, centre=x0, average=x0, r=0.0, R=_SMALLER * s.R, mu=_SMALLER * s.mu, s=nothing, G=0.0, begun=s.t,
-        radial=0.0, radial_squares=0.0, rescale_at=1.0, bias=nothing, bias_squares=0.0, tests=0,
-        check_at=s.nfev + _FIRST * s.run.budget,
+        stage=STEP, x=x0, centre=x0, average=x0, r=0.0, R=_SMALLER * s.R, mu=_SMALLER * s.mu, s=nothing, G=0.0,
+        begun=s.t, radial=0.0, radial_squares=0.0, rescale_at=1.0, bias=nothing, bias_squares=0.0, tests=0,
+        check_at=first_check(s),
     )  # fmt: skip
 
 
