@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,10 @@ import pytest
 
 import poem_cma as pc
 from poem_cma import problems
+from poem_cma.auto import choose
 from poem_cma.auto.scale import followed
 from poem_cma.auto.state import REPLAY
+from poem_cma.problems import gaussian
 
 
 def drive(opt: pc.Optimizer, F: Any) -> Counter[int]:
@@ -205,12 +208,39 @@ def test_the_effective_dimension_is_estimated() -> None:
         assert result.history["effective_dimension"][-1] == pytest.approx(rank, rel=0.5)
 
 
-@pytest.mark.parametrize(("name", "directions"), [("squared-rank20-of-100", 4), ("squared-full-rank-100", 100)])
+@pytest.mark.parametrize(("name", "directions"), [("squared-rank20-of-100", 2), ("squared-full-rank-100", 100)])
 @pytest.mark.parametrize("seed", [1, 600])
 def test_the_rank_of_the_gradients_is_judged_by_more_than_the_first(name: str, directions: int, seed: int) -> None:
     """With seed 600 the first eight gradients of rank 20 look as if they filled the 100 dimensions."""
     result = problems.load(name).solve(budget=10_000, seed=seed, evaluate=0)
     assert np.median(result.history["directions"][-5:]) == directions
+
+
+@pytest.mark.parametrize(("kind", "d", "rank"), [("squared", 200, 10), ("absolute", 300, 8), ("squared", 150, 15)])
+def test_directions_in_which_gradients_live_are_learned_at_once(kind: str, d: int, rank: int) -> None:
+    history = gaussian.build(kind, d, rank).solve(budget=20_000, seed=0, evaluate=0).history
+    late = history["nfev"] > 6000
+    assert (history["subspace"][late] >= rank).all()
+    assert np.median(history["directions"][late]) == 2.0
+
+
+def test_directions_that_never_end_are_not_learned_for_ever() -> None:
+    """Gradients seem to be of low rank, and are not: their energy falls off, but none of it can be left out."""
+    d, rng = 100, np.random.default_rng(0)
+    A = np.linalg.qr(rng.normal(size=(d, d)))[0] / np.arange(1.0, d + 1.0)
+    opt = pc.Optimizer(np.zeros(d), budget=20_000, seed=0)
+    while (probe := opt.ask()) is not None:
+        a = A @ np.random.default_rng(probe.numbers[0]).normal(size=d)
+        opt.tell(probe, np.abs((probe.points - 1.0) @ a))
+    assert opt._state.dimension < 10.0
+    assert not opt._state.use_subspace
+    assert opt._state.trial_calls < 0.15 * 20_000
+
+
+def test_a_subspace_must_come_in_time() -> None:
+    """20,000 calls are a thousand steps in 17 directions; along random ones, 22 steps tell as much as four of those."""
+    assert choose._in_time(SimpleNamespace(t=22 / 4 * 1000 / 3 - 1), 17.0, 20_000.0)
+    assert not choose._in_time(SimpleNamespace(t=22 / 4 * 1000 / 3 + 1), 17.0, 20_000.0)
 
 
 def test_the_scale_follows_only_what_is_more_than_chance() -> None:

@@ -1,7 +1,8 @@
 """Which estimator the next step uses, learned from full walks that are made now and then.
 
 * sparse samples: walks are cheap, stay with them;
-* gradients that live in few directions: exact slopes there, two random directions beside;
+* gradients that live in few directions: exact slopes there, two random directions beside; where they seem to, and the
+  budget allows it, walks are made at once until those directions are known;
 * gradients that fill the space evenly: walks again (all axes count the same);
 * anything else: four random directions.
 """
@@ -28,8 +29,11 @@ _EVEN = 0.6  # rank per axis, from which on gradients fill the space
 _FIRST_SHARE, _LATER_SHARE = 0.33, 0.05  # of the calls for trials, before and after
 _FIRST_AFFORDED, _AFFORDED = 0.1, 0.02  # of the budget, for a full walk
 _CHEAP = 0.6  # calls per axis at which walks win
-_MOST_SUBSPACE = 24
-_WORTH = 8.0  # a step in the subspace must be so many times cheaper than a full walk
+_MOST_SUBSPACE = 28
+_WORTH = 3.0  # a step in the subspace must be so many times cheaper than a full walk
+_IN_DOUBT, _SPARE = 1.2, 3.0  # the rank may be so many times what it seems, and a few walks must confirm the subspace
+_FAR_MORE = 3.0  # times what steps so far have told, by which those to come in a subspace must be worth it
+_LEARNING_SHARE = 0.25  # of the calls left, at most, for walks that complete the subspace
 _ALL = 1.0 - 1e-5  # of the energy: steep directions may hold nearly all of it, and the others what is left to gain
 _AXES_SHARE = 16.0  # a walk takes so many axes that it costs one in so many of the calls spent
 
@@ -56,6 +60,8 @@ def _using(s: AutoState, kind: str, q: int, trial: bool = False) -> AutoState:
 
 def trial_at(s: AutoState) -> float:
     """After how many calls the next full walk among other steps is due, if it can be afforded."""
+    if s.learning:
+        return 0.0
     undecided = s.active_trials < _TRIALS or len(s.shares) < 2
     return s.trial_calls / (_FIRST_SHARE if undecided else _LATER_SHARE)
 
@@ -93,14 +99,37 @@ def learn(s: AutoState, g: Array, active: bool, calls: int) -> AutoState:
     judged = s.trial or (s.choice == WALK and len(s.gradients) < _JUDGED)
     if judged:
         s = s._replace(gradients=np.concatenate((s.gradients, g[None]))[-_JUDGED:])
+    choice, learning = s.choice, False
     if costs.mean() < _CHEAP:
         choice = WALK
-    elif s.use_subspace or not judged:
-        choice = s.choice
-    else:
-        even = len(s.gradients) >= _TRIALS and _rank(s) > _EVEN * len(s.order)
-        choice = WALK if even else HAAR
-    return s._replace(choice=choice)
+    elif judged and not s.use_subspace:
+        rank = _rank(s) if len(s.gradients) >= _TRIALS else math.nan
+        choice = WALK if rank > _EVEN * len(s.order) else HAAR
+        learning = choice == HAAR and _pays(s, rank)
+    return s._replace(choice=choice, learning=learning)
+
+
+def _pays(s: AutoState, rank: float) -> bool:
+    """Whether the directions in which gradients seem to live should be learned at once.
+
+    A step in a subspace of k directions costs k + 3 calls, and its gradient has no noise but that of the sample. Along
+    random directions as much costs (1 + sqrt(k + 1))^2 calls, and takes shorter steps. But all k must be known.
+    """
+    k, n = len(s.subspace), len(s.order)
+    few = rank < _IN_DOUBT * _MOST_SUBSPACE and _WORTH * (max(rank, k) + _BESIDE + 1) < n
+    missing = min(_IN_DOUBT * rank + _SPARE, _MOST_SUBSPACE) - k
+    calls, left = missing * _cost(s) * n, s.run.budget - s.nfev
+    return few and 0.0 < calls < _LEARNING_SHARE * left and _in_time(s, rank, left - calls) and has(s.run, "subspace")
+
+
+def _in_time(s: AutoState, k: float, left: float) -> bool:
+    """Whether a subspace of k directions comes early enough: its steps soon make earlier ones count for nothing.
+
+    In units of a gradient whose only noise is that of its sample, a step along q random directions tells
+    1 / (1 + (k + 1) / q), and one in the subspace, for k + 3 calls, tells 1.
+    """
+    told = s.t * DIRECTIONS / (DIRECTIONS + k + 1.0)
+    return left / (k + _BESIDE + 1.0) > _FAR_MORE * told
 
 
 def _extend(s: AutoState, g: Array) -> AutoState:
@@ -120,7 +149,8 @@ def _extend(s: AutoState, g: Array) -> AutoState:
     if len(shares) == 2 and has(s.run, "subspace"):
         e = float(shares.min())
         calls = k + _BESIDE + 1
-        use = e > _ALL and calls * (e + (d - k) / _BESIDE * (1.0 - e)) < _FEW_AXES and _WORTH * calls < d
+        use = s.use_subspace or (_WORTH * calls < d and _in_time(s, k, s.run.budget - s.nfev))
+        use = use and e > _ALL and calls * (e + (d - k) / _BESIDE * (1.0 - e)) < _FEW_AXES
     subspace = s.subspace
     if unseen > 1e-6 and not use:
         subspace = np.concatenate((subspace, rest[None] / math.sqrt(unseen)))

@@ -66,6 +66,7 @@ class AutoState(NamedTuple):
     gradients: Array  # full ones, of the trials
     subspace: Array  # (k, d), spanned by them
     shares: Array  # of a new gradient in the span of the earlier ones
+    learning: bool  # whether walks come one after the other, until the subspace is known
     use_subspace: bool
     turn: Array  # the last full gradient, of length 1
     turns: int  # pairs of such gradients, and
