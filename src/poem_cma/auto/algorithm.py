@@ -66,10 +66,9 @@ class Auto:
             active_trials=0, costs=empty(0), gradients=empty(0, d), subspace=empty(0, d), shares=empty(0),
             learning=False, use_subspace=False, turn=zero, turns=0, overlap=0.0, memory=empty(0, d),
             numbers=np.zeros(0, dtype=int), kept=0, replayed=0, ridges=True, along=0.0, beside=0.0, before=x0,
-            eps=_FLOAT32, sparse=False,
-            step=step_length(_FLOAT32), values=np.full((probes, 1 + q), nan), rays=empty(0, d), radii=empty(0),
-            ray_values=empty(0, 0), between=False, settled=True, picked=0, eta=0.0, g_norm=0.0, value=nan,
-            value_spread=0.0, asked=0, samples=0, nfev=0,
+            eps=_FLOAT32, sparse=False, step=step_length(_FLOAT32), values=np.full((probes, 1 + q), nan),
+            rays=empty(0, d), radii=empty(0), ray_values=empty(0, 0), between=False, settled=True, picked=0,
+            eta=0.0, g_norm=0.0, value=nan, value_spread=0.0, asked=0, samples=0, nfev=0,
         )  # fmt: skip
         return with_room(s)
 

@@ -149,8 +149,8 @@ def _extend(s: AutoState, g: Array) -> AutoState:
     if len(shares) == 2 and has(s.run, "subspace"):
         e = float(shares.min())
         calls = k + _BESIDE + 1
-        use = s.use_subspace or (_WORTH * calls < d and _in_time(s, k, s.run.budget - s.nfev))
-        use = use and e > _ALL and calls * (e + (d - k) / _BESIDE * (1.0 - e)) < _FEW_AXES
+        worth = s.use_subspace or (_WORTH * calls < d and _in_time(s, k, s.run.budget - s.nfev))  # once in use, it is
+        use = worth and e > _ALL and calls * (e + (d - k) / _BESIDE * (1.0 - e)) < _FEW_AXES
     subspace = s.subspace
     if unseen > 1e-6 and not use:
         subspace = np.concatenate((subspace, rest[None] / math.sqrt(unseen)))
