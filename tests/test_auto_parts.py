@@ -212,7 +212,7 @@ def test_the_effective_dimension_is_estimated() -> None:
 @pytest.mark.parametrize("seed", [1, 600])
 def test_the_rank_of_the_gradients_is_judged_by_more_than_the_first(name: str, directions: int, seed: int) -> None:
     """With seed 600 the first eight gradients of rank 20 look as if they filled the 100 dimensions."""
-    result = problems.load(name).solve(budget=10_000, seed=seed, evaluate=0)
+    result = problems.load(name).solve(budget=20_000, seed=seed, evaluate=0)
     assert np.median(result.history["directions"][-5:]) == directions
 
 

@@ -65,12 +65,12 @@ def test_a_step_of_auto_takes_few_function_calls(vectorized: bool, python: float
 
     opt = pc.Optimizer(np.full(D, 0.05), domain=pc.Ball(1.0), budget=2000, seed=0)
     oracle = Oracle(funnel, None, Streams(0), vectorized)
-    while opt.nfev < 700:
+    while opt.nfev < 1110:  # the average was compared with x_0 for the last time
         opt.answer(oracle.evaluate)
     before = opt.nfev
-    seen = calls_of(lambda: [opt.answer(oracle.evaluate) for _ in range(200)])
+    seen = calls_of(lambda: [opt.answer(oracle.evaluate) for _ in range(160)])
     told = opt.nfev - before
-    assert told == 1000  # five a stage: no sample is flat
+    assert told == 800  # five a stage: no sample is flat
     assert seen["call"] / told < python
     assert seen["c_call"] / told < compiled
 

@@ -6,12 +6,14 @@
 with g the gradient and s the sum of all, D a diagonal metric, Gamma the sum of the squared gradients in it, and R the
 scale. Descent forgets where it came from, which is better where nothing is in the way; dual averaging presses against
 the bounds of a domain, which is better where the solution lies there. The gradients come from the estimators; a step
-may take several stages on one xi. Five kinds of stage:
+may take several stages on one xi. Six kinds of stage:
 
 START   a few estimates at x_0, with a tiny step;
 RAY     values along the ray they point to, further and further out, give the first scale;
+PROVE   each of them is asked on the ray that the others point to: is that scale theirs, or the function's?
 STEP    one estimate around x, then a new x; the last quarter of them asks old samples again;
-CHECK   where no scale was found: is the average better than x_0? If not, POEM takes over, whose scale can grow;
+CHECK   is the average worse than x_0? Then the run begins again at a smaller scale, or goes on with pairs far apart;
+        and is it better, where no scale was found? If not, POEM takes over, whose scale can grow;
 PICK    at the end, the averages, the last iterate and x_0 are compared on common samples.
 """
 
@@ -24,13 +26,14 @@ from typing import Any
 import numpy as np
 
 from poem_cma._types import Array
-from poem_cma.auto.compare import CANDIDATES, after_check, after_pick, candidates, checks, finished, picks
+from poem_cma.auto.compare import CANDIDATES, after_check, after_pick, candidates, check_pairs, finished, picks
 from poem_cma.auto.estimators import step_length
+from poem_cma.auto.prove import after_proof, proof_places, proof_point
 from poem_cma.auto.ray import after_ray, on_ray, ray_places
 from poem_cma.auto.replay import sample_number
 from poem_cma.auto.scale import first_distance
 from poem_cma.auto.start import after_start, first_estimates
-from poem_cma.auto.state import CHECK, DECAYS, HAAR, PICK, RAY, START, STEP, WALK, AutoState, empty, even
+from poem_cma.auto.state import CHECK, DECAYS, HAAR, PICK, PROVE, RAY, START, STEP, WALK, AutoState, empty, even
 from poem_cma.auto.steps import after_step, with_room
 from poem_cma.auto.walks import Walks
 from poem_cma.core import Method, Run, Values
@@ -60,14 +63,16 @@ class Auto:
         zero = even(0.0, x0)
         s = AutoState(
             run=run, stage=START, t=0, x=x0, centre=x0, r=0.0, mu=tiny, s=zero, G=zero, unit=0.0, R=tiny, dual=False,
-            radial=0.0, radial_squares=0.0, weight=0.0, path_weight=0.0, last_weight=0.0, rescale_at=0.0, grown=0,
+            radial=0.0, radial_squares=0.0, promised=0.0, check_at=inf, alarmed=False, weight=0.0,
+            path_weight=0.0, last_weight=0.0, rescale_at=0.0, grown=0,
             averages=np.tile(x0, (len(DECAYS), 1)), metric=even(1.0, x0), by_units=False, squares=zero, tested=zero,
             active=zero, order=order, kind=kind, choice=HAAR, q=q, trial=kind == WALK, trial_calls=0, step_calls=0,
             active_trials=0, costs=empty(0), gradients=empty(0, d), subspace=empty(0, d), shares=empty(0),
             learning=False, use_subspace=False, turn=zero, turns=0, overlap=0.0, memory=empty(0, d),
             numbers=np.zeros(0, dtype=int), kept=0, replayed=0, ridges=True, along=0.0, beside=0.0, before=x0,
             eps=_FLOAT32, sparse=False, step=step_length(_FLOAT32), values=np.full((probes, 1 + q), nan),
-            rays=empty(0, d), radii=empty(0), ray_values=empty(0, 0), between=False, settled=True, picked=0,
+            own=empty(0, d), rays=empty(0, d), radii=empty(0), ray_values=empty(0, 0), ray_errors=empty(0, 0),
+            favoured=0, between=False, settled=True, picked=0,
             eta=0.0, g_norm=0.0, value=nan, value_spread=0.0, asked=0, samples=0, nfev=0,
         )  # fmt: skip
         return with_room(s)
@@ -93,8 +98,10 @@ class Auto:
             return asked
         if s.stage == RAY:
             return [(j, list(range(len(ray_places(s))))) for j in range(len(s.values))]
+        if s.stage == PROVE:
+            return [(j, list(range(len(proof_places(s))))) for j in range(len(s.values))]
         if s.stage == CHECK:
-            return [(j, [0, 1]) for j in range(checks(s.run))]
+            return [(j, [0, 1]) for j in range(check_pairs(s))]
         if s.stage == PICK:
             return [(j, list(range(CANDIDATES))) for j in range(picks(s.run))]
         return []
@@ -107,6 +114,8 @@ class Auto:
             points = walks(s, j).points(places)
         elif s.stage == RAY:
             points = (np.array(on_ray(s, i, r)) for i, r in ray_places(s))
+        elif s.stage == PROVE:
+            points = (np.array(proof_point(s, j, i, r)) for i, r in proof_places(s))
         else:
             points = (x.copy() for x in ((s.run.x0, s.average) if s.stage == CHECK else candidates(s)))
         number = sample_number(s, j) if s.stage == STEP else s.samples + j
@@ -124,11 +133,12 @@ class Auto:
             )  # fmt: skip
             return self._told(s, walks, everything)
         s = s._replace(asked=s.asked + len(asked), nfev=nfev, eps=eps)
-        if s.stage == RAY:
-            after = after_ray(s, values)
+        if s.stage in (RAY, PROVE):
+            after = after_ray(s, values) if s.stage == RAY else after_proof(s, values)
             return self._fit(after, walks) if isinstance(after, AutoState) else after
         if s.stage == CHECK:
-            return after_check(s, values)
+            after = after_check(s, values)
+            return self._fit(after, walks) if isinstance(after, AutoState) else after
         return after_pick(s, values)
 
     def _told(self, s: AutoState, walks: Walks, everything: bool) -> Any:
@@ -144,7 +154,7 @@ class Auto:
         left = s.run.budget - last - s.nfev
         if s.stage in (START, STEP) and s.values.size <= left:
             return s  # whichever places are asked
-        if s.stage in (START, RAY, STEP, CHECK) and sum(self.stage(None, s, walks)) > left:  # type: ignore[arg-type]
+        if s.stage in (START, RAY, PROVE, STEP, CHECK) and sum(self.stage(None, s, walks)) > left:  # type: ignore[arg-type]
             s = s._replace(samples=s.samples + len(s.values))
             return s._replace(stage=PICK) if last else finished(s)
         return s

@@ -27,11 +27,12 @@ import numpy as np
 from poem_cma._types import Array
 from poem_cma.arithmetic import distance, length
 from poem_cma.auto.apart_state import CHECK, DONE, LOOK, MEASURE, PICK, REPEAT, STEP, ApartState
+from poem_cma.auto.compare import PAIRS
 from poem_cma.auto.directions import orthonormal
 from poem_cma.auto.plausible import ABSURD
 from poem_cma.auto.radius import judged
 from poem_cma.auto.scale import EVERY, bounds_matter, first_distance, followed
-from poem_cma.auto.worse import PAIRS, after_check, after_pick, first_check, last_pairs, with_check
+from poem_cma.auto.worse import after_check, after_pick, first_check, last_pairs, with_check
 from poem_cma.core import Method, Run, Values, smoothed_value
 from poem_cma.randomness import Stream, Streams
 

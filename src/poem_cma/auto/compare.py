@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from functools import cache
-from math import isfinite, sqrt
+from math import inf, isfinite, sqrt
 from typing import Any
 
 import numpy as np
 
 from poem_cma._types import Array
 from poem_cma.auto.plausible import plausible
-from poem_cma.auto.state import DECAYS, DONE, STEP, AutoState, has
+from poem_cma.auto.scale import EVERY
+from poem_cma.auto.state import CHECK, DECAYS, DONE, STEP, AutoState, even, has
 from poem_cma.core import Method, Run, Values
 from poem_cma.descent import DESCENT
 
 __all__ = [
-    "CANDIDATES", "NOTHING_BETTER", "NO_PROGRESS", "after_check", "after_pick", "candidates", "checks", "finished",
-    "hand_over", "hand_over_noise", "picks",
+    "CANDIDATES", "DOUBT", "FIRST_CHECK", "LATER", "NOTHING_BETTER", "NO_PROGRESS", "PAIRS", "SMALLER", "after_check",
+    "after_pick", "candidates", "check_pairs", "checks", "excess_of", "finished", "first_check", "hand_over",
+    "hand_over_noise", "picks",
 ]  # fmt: skip
 
 NOTHING_BETTER = (
@@ -27,6 +29,16 @@ _STILL_GROWING = (
     "the run was still moving further away from x0, faster and faster, when the budget ended: a larger budget, or the "
     "typical size of each variable (scale=), should help"
 )
+_STEPS = (
+    "values got worse where slopes promised a decrease, as where F has steps, so auto went on with pairs of points far "
+    "apart"
+)
+PAIRS = 8  # in a comparison with x_0 on the way
+FIRST_CHECK = 0.05  # of the budget
+DOUBT = 3.0  # standard errors that the average must be worse by, for the run to begin again
+LATER = 3.0  # times as many calls
+SMALLER = 0.25  # of the scale
+_TO_BE_SURE = 32  # pairs, at least, in a second one
 _OFTEN = 3  # looks at the scale in a row that have found it too small
 NO_PROGRESS = (
     "auto found no scale at which F falls and handed over to POEM: the variables may be of different size (scale=), "
@@ -52,12 +64,63 @@ def _samples(budget: float, points: int, fewest: int) -> int:
     return n if n >= fewest else 0
 
 
+def first_check(s: AutoState) -> float:
+    """The calls after which the average of a run that begins now is compared with x_0 for the first time."""
+    return s.nfev + FIRST_CHECK * s.run.budget if checks(s.run) else inf
+
+
+def check_pairs(s: AutoState) -> int:
+    """On how many samples the average is compared with x_0: on few now and then, on many where much depends on it.
+
+    Few may miss the rare samples on which a mean lives.
+    """
+    many = checks(s.run)
+    if isfinite(s.check_at):
+        return max(many, _TO_BE_SURE) if s.alarmed else PAIRS
+    return many
+
+
 def after_check(s: AutoState, values: Values) -> Any:
-    """Go on unless the average is no better than x_0."""
-    change = np.array(values) @ np.array([-1.0, 1.0])
+    """Go on, unless the average is worse than x_0 beyond doubt, twice; or no better, where no scale was found.
+
+    A convex F is higher at x than at x_0 by no more than <g, x - x_0>. Where the mean of these was negative, and F is
+    higher all the same, it has steps, which short differences do not see: pairs far apart take over. Otherwise the
+    scale was too large: the run begins again.
+    """
+    s = s._replace(stage=STEP, samples=s.samples + check_pairs(s))
+    if not isfinite(s.check_at):
+        change = np.array(values) @ np.array([-1.0, 1.0])
+        change = change[np.isfinite(change)]
+        return hand_over(s, NO_PROGRESS) if len(change) >= 4 and change.mean() >= 0.0 else s
+    excess, doubt = excess_of(np.array(values))
+    if not excess > DOUBT * doubt:
+        return s._replace(alarmed=False, check_at=LATER * s.nfev)
+    if not s.alarmed:
+        return s._replace(alarmed=True, stage=CHECK)
+    return hand_over_noise(s, _STEPS) if s.promised < 0.0 else _begin_again(s)
+
+
+def _begin_again(s: AutoState) -> AutoState:
+    """From x_0, at a smaller scale."""
+    x0, nothing = s.run.x0, even(0.0, s.x)
+    return s._replace(
+        x=x0, centre=x0, r=0.0, averages=np.tile(x0, (len(DECAYS), 1)), R=SMALLER * s.R, mu=SMALLER * s.mu, s=nothing,
+        G=nothing, path_weight=0.0, radial=0.0, radial_squares=0.0, promised=0.0, rescale_at=EVERY * s.weight,
+        alarmed=False, check_at=first_check(s),
+    )  # fmt: skip
+
+
+def excess_of(F: Array) -> tuple[float, float]:
+    """By how much values in the second column are higher than in the first on the mean, and its standard error."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        change = F[:, 1] - F[:, 0]
     change = change[np.isfinite(change)]
-    s = s._replace(stage=STEP, samples=s.samples + checks(s.run))
-    return hand_over(s, NO_PROGRESS) if len(change) >= 4 and change.mean() >= 0.0 else s
+    change = change[plausible(np.abs(change))]
+    if len(change) < 4:
+        return 0.0, inf
+    size = float(np.abs(change).max()) or 1.0  # squares of 1e300 would overflow
+    mean, doubt = float((change / size).mean()), float((change / size).std(ddof=1)) / sqrt(len(change))
+    return (mean, doubt) if isfinite(mean) else (0.0, inf)
 
 
 def after_pick(s: AutoState, values: Values) -> AutoState:

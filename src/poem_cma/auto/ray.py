@@ -3,6 +3,7 @@
 First at x_0, and at radii that grow tenfold, until going further makes it worse; then once more between the decades
 beside the best one. The scale is the least radius with most of the decrease. Where slopes differ much in size there are
 two rays, the second in units in which they do not, and the better of them also says in which metric the run begins.
+These values are of the samples that the rays were made of, and too good: `prove` has the last word.
 """
 
 from __future__ import annotations
@@ -15,11 +16,9 @@ import numpy as np
 from poem_cma._types import Array
 from poem_cma.auto.compare import hand_over_noise
 from poem_cma.auto.estimators import ROUNDING
-from poem_cma.auto.plausible import plausible
-from poem_cma.auto.scale import bounds_matter, in_metric, in_units, spread_of_slopes
+from poem_cma.auto.prove import demanded, mean_changes, proof
 from poem_cma.auto.start import DECADES, start_again, start_rounded
-from poem_cma.auto.state import AutoState, empty, size
-from poem_cma.auto.steps import at_scale, next_step
+from poem_cma.auto.state import AutoState, empty
 from poem_cma.core import Values
 
 __all__ = ["after_ray", "on_ray", "ray_places"]
@@ -28,8 +27,7 @@ _MOST_DECADES = 18
 _MOST = 0.9  # of the decrease
 _LITTLE = 1e-5  # of F: noise of its own that is no more than this is as good as rounding
 _BLOWN_UP = 0.25  # the most xi's whose value may change between two calls by mishap; if more do, it is noise
-_FAR_APART = 1e3  # slopes whose sizes differ by more than that have units: without them a run would get nowhere,
-_ENOUGH = 0.5  # and so much of the decrease is enough there for the metric in which units do not matter
+_SAME = 1e-6  # of the way: points that are no further apart
 
 _OWN_NOISE = (
     "two calls at the same point, on the same sample, gave different values, so auto went on with pairs of points "
@@ -62,7 +60,7 @@ def after_ray(s: AutoState, values: Values) -> Any:
         at_x0[differ] = nan
         s = s._replace(values=at_x0, radii=s.radii[1:], ray_values=empty(rays, 1))
         V = V[:, 2:]
-    changes = _mean_changes(V, s.values[:, 0]).reshape(rays, -1)
+    changes = mean_changes(V, s.values[:, 0])[0].reshape(rays, -1)
     s = s._replace(ray_values=np.concatenate((s.ray_values, changes), axis=1))
     if not s.between:
         if _outwards(s):
@@ -76,9 +74,14 @@ def _outwards(s: AutoState) -> bool:
     """Whether the outermost radius is the best on a ray that does not end there."""
     outermost = float(s.radii[-1])
     return len(s.radii) <= _MOST_DECADES and any(
-        row[-1] <= row.min() and not np.array_equal(on_ray(s, i, outermost), on_ray(s, i, outermost / 10.0))
+        row[-1] <= row.min() and not _ends(on_ray(s, i, outermost), on_ray(s, i, outermost / 10.0), s.run.x0)
         for i, row in enumerate(s.ray_values)
     )
+
+
+def _ends(far: Array, near: Array, x0: Array) -> bool:
+    """Whether a ray has come to where the domain ends: far out its points are the same but for rounding."""
+    return float(np.abs(far - near).max()) <= _SAME * float(np.abs(far - x0).max())
 
 
 def _beside(s: AutoState) -> Array:
@@ -94,39 +97,13 @@ def _least_radius(s: AutoState, i: int) -> float:
 
 
 def _settled(s: AutoState) -> AutoState:
-    """Begin at the scale that was found, on the better ray."""
+    """The better ray and its scale, which are then put to the proof."""
     decrease = [-float(row.min()) for row in s.ray_values]
     if max(decrease) <= 0.0:
         return start_again(s)
-    best = 1 if len(decrease) == 2 and decrease[1] > _demanded(s) * decrease[0] else 0
-    s = _on_the_way(s, best, _least_radius(s, best))
-    return next_step(at_scale(s._replace(rays=empty(0, len(s.x)))))
-
-
-def _demanded(s: AutoState) -> float:
-    """How much of the first ray's decrease the second must have."""
-    return _ENOUGH if spread_of_slopes(s) > _FAR_APART else 1.0
-
-
-def _on_the_way(s: AutoState, best: int, radius: float) -> AutoState:
-    """Begin where the ray was best; the estimates at x_0 count as one."""
-    if best == 1:
-        s = in_metric(s, in_units(s))._replace(by_units=True)
-    s = s._replace(dual=bounds_matter(s.run, radius))
-    if s.dual:
-        return s._replace(R=radius * sqrt(2.0 * (s.G / s.metric).sum()) / size(s.s / s.metric, s.metric))
-    x = on_ray(s, best, radius)
-    away = x - s.run.x0
-    return s._replace(R=radius, x=x, r=sqrt(away @ away), G=s.G / len(s.values))
-
-
-def _mean_changes(V: Array, base: Array) -> Array:
-    """The mean change of F against x_0 at each radius, over the xi's for which both are known; infinite if few are."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        change = V - base[:, None]
-        known = np.isfinite(change) & plausible(np.abs(change))
-        sums = np.where(known, change, 0.0).sum(axis=0)
-    return np.where(2 * known.sum(axis=0) >= len(V), sums / np.maximum(known.sum(axis=0), 1), inf)
+    favoured = 1 if len(decrease) == 2 and decrease[1] > demanded(s) * decrease[0] else 0
+    radii = [_least_radius(s, i if d > 0.0 else favoured) for i, d in enumerate(decrease)]
+    return proof(s, favoured, radii, endless=len(s.radii) > _MOST_DECADES)
 
 
 def _different(a: Array, b: Array, eps: float) -> tuple[Any, float]:

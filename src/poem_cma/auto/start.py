@@ -7,6 +7,7 @@ from math import inf, isfinite, nan
 import numpy as np
 
 from poem_cma._types import Array
+from poem_cma.arithmetic import LONG
 from poem_cma.auto.choose import on_axes
 from poem_cma.auto.estimators import step_length
 from poem_cma.auto.plausible import plausible
@@ -45,11 +46,14 @@ def after_start(s: AutoState, walks: Walks) -> AutoState:
         return start_again(s._replace(mu=_FURTHER * s.mu, R=_FURTHER * s.R))
     w = weight(s)
     s = s._replace(values=np.where(plausible(_changes(s.values))[:, None], s.values, inf))
+    s = s._replace(own=empty(len(s.values) if len(s.x) <= LONG else 0, len(s.x)))
     for j in range(len(s.values)):
         s, g, slopes = estimate(s, walks, j)
         if g is not None:
             s = noted(s, walks, j, g, slopes)
-            s = s._replace(s=s.s + w * g, G=s.G + (w * g) ** 2, weight=s.weight + w)
+            g = w * g
+            s = s._replace(s=s.s + g, G=s.G + g**2, weight=s.weight + w)
+            s.own[j : j + 1] = g
     walks.forget()
     s = s._replace(value=smoothed(s)[0])
     if s.s @ s.s == 0.0:

@@ -11,11 +11,11 @@ from poem_cma._types import Array, IntArray
 from poem_cma.core import Run
 
 __all__ = [
-    "CHECK", "DECAYS", "DONE", "HAAR", "PICK", "RAY", "REPLAY", "START", "STEP", "WALK", "AutoState", "empty", "even",
-    "has", "in_unit", "is_even", "size", "unknown",
+    "CHECK", "DECAYS", "DONE", "HAAR", "PICK", "PROVE", "RAY", "REPLAY", "START", "STEP", "WALK", "AutoState", "empty",
+    "even", "has", "in_unit", "is_even", "size", "unknown",
 ]  # fmt: skip
 
-START, RAY, STEP, CHECK, PICK, DONE = "start", "ray", "step", "check", "pick", "done"
+START, RAY, PROVE, STEP, CHECK, PICK, DONE = "start", "ray", "prove", "step", "check", "pick", "done"
 
 #: How a step estimates gradients: a walk along the axes, random directions, or an old sample asked again.
 WALK, HAAR, REPLAY = "walk", "haar", "replay"
@@ -41,6 +41,9 @@ class AutoState(NamedTuple):
     dual: bool  # dual averaging, or descent
     radial: float  # sum of <g, x - x_0> since the scale was looked at
     radial_squares: float  # of its terms
+    promised: float  # the same sum since x moves
+    check_at: float  # the calls after which the average is compared with x_0
+    alarmed: bool  # whether it has just seemed worse
     weight: float  # of all gradients
     path_weight: float  # of those since x moves
     last_weight: float
@@ -85,9 +88,12 @@ class AutoState(NamedTuple):
     sparse: bool  # whether a sample was flat, or a call failed, so far
     step: float  # the length of differences, in smoothing radii; the same until the estimate is complete
     values: Array  # (batch, size)
+    own: Array  # (xi's, d) gradients of the first estimates, which their own proof leaves out
     rays: Array  # (1 or 2, d) directions
-    radii: Array  # of the points along them, x_0 first; those that are asked come last
-    ray_values: Array  # (1 or 2, radii that were asked) mean changes of F
+    radii: Array  # of the points along them, x_0 first; those that are asked come last; for each ray in the proof
+    ray_values: Array  # (1 or 2, radii that were asked) mean changes of F,
+    ray_errors: Array  # and their standard errors, in the proof
+    favoured: int  # the ray that its own samples prefer
     between: bool  # whether radii between the decades are asked
     settled: bool  # whether the scale was found by values, or has proved itself since
     picked: int  # which of the candidates is returned
@@ -158,8 +164,9 @@ def in_unit(s: AutoState, unit: float) -> AutoState:
     squares = s.squares if s.tested.strides == (0,) else c * c * s.squares  # never tested: all are zero
     return s._replace(
         unit=unit, s=c * s.s, G=c * c * s.G, radial=c * s.radial, radial_squares=c * c * s.radial_squares,
+        promised=c * s.promised,
         squares=squares,
-        gradients=c * s.gradients, along=c * c * s.along, beside=c * c * s.beside,
+        gradients=c * s.gradients, own=c * s.own, along=c * c * s.along, beside=c * c * s.beside,
     )  # fmt: skip
 
 

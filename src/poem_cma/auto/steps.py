@@ -62,7 +62,7 @@ def after_step(s: AutoState, walks: Walks) -> Any:
             return hand_over(s, NO_PROGRESS)
         if checks(s.run):
             s = s._replace(stage=CHECK, settled=True)
-    return s
+    return s._replace(stage=CHECK) if s.nfev >= s.check_at else s
 
 
 # The formulas of a step, for one run and for many together, as in `arithmetic`
@@ -79,8 +79,8 @@ def stepped(s: AutoState, g: Array, w: Any, value: Any, spread: Any) -> AutoStat
     return s._replace(
         t=s.t + 1, x=x, r=r, eta=eta, s=gradients, G=G, weight=s.weight + w, path_weight=path_weight,
         last_weight=s.last_weight if s.trial and s.t > 0 else w, averages=_averages(s.averages, x, w / path_weight),
-        radial=s.radial + outward, radial_squares=s.radial_squares + outward * outward, g_norm=g_norm, value=value,
-        value_spread=spread,
+        radial=s.radial + outward, radial_squares=s.radial_squares + outward * outward, promised=s.promised + outward,
+        g_norm=g_norm, value=value, value_spread=spread,
     )  # fmt: skip
 
 

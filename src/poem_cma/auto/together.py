@@ -41,8 +41,8 @@ _ORDINARY = 1e150  # smaller values do not overflow, whatever is made of them
 
 #: Fields of the state that steps change. The others are each run's own, and stay as they are while it is joined.
 _NUMBERS = (
-    "t", "r", "mu", "unit", "R", "radial", "radial_squares", "weight", "path_weight", "last_weight", "rescale_at",
-    "eta", "g_norm", "value", "value_spread", "asked", "samples", "nfev",
+    "t", "r", "mu", "unit", "R", "radial", "radial_squares", "promised", "weight", "path_weight", "last_weight",
+    "rescale_at", "eta", "g_norm", "value", "value_spread", "asked", "samples", "nfev",
 )  # fmt: skip
 _WHOLE = ("t", "asked", "samples", "nfev")
 _VECTORS = ("x", "s", "G", "averages")
@@ -91,7 +91,7 @@ def in_step(opts: Sequence[Optimizer]) -> list[list[int]]:
 
 def _until(s: AutoState) -> float:
     """The calls before which a step along random directions is followed by another such step."""
-    n, end = len(s.order), s.run.budget - picks(s.run) * CANDIDATES - s.values.size
+    n, end = len(s.order), min(s.run.budget - picks(s.run) * CANDIDATES - s.values.size, s.check_at)
     if on_axes(s.run, n) and affordable(s, n) and (due := trial_at(s)) > s.nfev:  # else it is not taken
         end = min(end, due)
     return end - s.values.size

@@ -8,23 +8,14 @@ the two is returned.
 
 from __future__ import annotations
 
-from math import inf, isfinite, sqrt
-
-import numpy as np
+from math import inf
 
 from poem_cma._types import Array
 from poem_cma.auto.apart_state import CHECK, DONE, STEP, ApartState
-from poem_cma.auto.compare import NOTHING_BETTER, checks
-from poem_cma.auto.plausible import plausible
+from poem_cma.auto.compare import DOUBT, FIRST_CHECK, LATER, NOTHING_BETTER, PAIRS, SMALLER, checks, excess_of
 from poem_cma.core import Run
 
-__all__ = ["PAIRS", "after_check", "after_pick", "first_check", "last_pairs", "with_check"]
-
-PAIRS = 8  # in a comparison on the way
-_FIRST = 0.05  # of the budget
-_DOUBT = 3.0  # standard errors that the average must be worse by, for the run to begin again
-_LATER = 3.0  # times as many calls
-_SMALLER = 0.25  # of the scale
+__all__ = ["after_check", "after_pick", "first_check", "last_pairs", "with_check"]
 
 
 def last_pairs(run: Run) -> int:
@@ -35,7 +26,7 @@ def last_pairs(run: Run) -> int:
 
 def first_check(s: ApartState) -> float:
     """The calls after which the average of a run that begins now is compared with x_0 for the first time."""
-    return s.nfev + _FIRST * s.run.budget if last_pairs(s.run) else inf
+    return s.nfev + FIRST_CHECK * s.run.budget if last_pairs(s.run) else inf
 
 
 def with_check(s: ApartState) -> ApartState:
@@ -45,12 +36,12 @@ def with_check(s: ApartState) -> ApartState:
 
 def after_check(s: ApartState, F: Array) -> ApartState:
     """Begin again at a smaller scale where the average is worse."""
-    excess, doubt = _excess(F)
-    if not excess > _DOUBT * doubt:
-        return s._replace(stage=STEP, check_at=_LATER * s.nfev)
+    excess, doubt = excess_of(F)
+    if not excess > DOUBT * doubt:
+        return s._replace(stage=STEP, check_at=LATER * s.nfev)
     x0, nothing = s.run.x0, 0.0 * s.run.x0
     return s._replace(
-        stage=STEP, x=x0, centre=x0, average=x0, r=0.0, R=_SMALLER * s.R, mu=_SMALLER * s.mu, s=nothing, G=0.0,
+        stage=STEP, x=x0, centre=x0, average=x0, r=0.0, R=SMALLER * s.R, mu=SMALLER * s.mu, s=nothing, G=0.0,
         begun=s.t, radial=0.0, radial_squares=0.0, rescale_at=1.0, bias=nothing, bias_squares=0.0, tests=0,
         check_at=first_check(s),
     )  # fmt: skip
@@ -58,21 +49,8 @@ def after_check(s: ApartState, F: Array) -> ApartState:
 
 def after_pick(s: ApartState, F: Array) -> ApartState:
     """x_0 is returned where the average looks worse: where they are hard to tell apart, little is lost either way."""
-    excess, doubt = _excess(F)
+    excess, doubt = excess_of(F)
     if not excess > 0.0 or doubt == inf:
         return s._replace(stage=DONE)
     remark = "; ".join(filter(None, (s.run.remark, NOTHING_BETTER)))
     return s._replace(stage=DONE, average=s.run.x0, run=s.run._replace(remark=remark))
-
-
-def _excess(F: Array) -> tuple[float, float]:
-    """By how much the average is worse than x_0 on the mean, and the standard error of that."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        change = F[:, 1] - F[:, 0]
-    change = change[np.isfinite(change)]
-    change = change[plausible(np.abs(change))]
-    if len(change) < 4:
-        return 0.0, inf
-    size = float(np.abs(change).max()) or 1.0  # squares of 1e300 would overflow
-    mean, doubt = float((change / size).mean()), float((change / size).std(ddof=1)) / sqrt(len(change))
-    return (mean, doubt) if isfinite(mean) else (0.0, inf)

@@ -1,0 +1,128 @@
+"""The first scale of `auto`, on samples that had no part in it; and runs that have got worse."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.stats import norm
+
+import poem_cma as pc
+from poem_cma.auto.prove import mean_changes, proof_point
+from poem_cma.auto.state import PROVE, STEP
+
+
+def at_stage(stage: str, fun: Any, d: int, **options: Any) -> Any:
+    """A run that has come to a stage, and all probes it was told before."""
+    opt = pc.Optimizer(np.zeros(d), budget=20_000, seed=0, **options)
+    told = []
+    while opt._state.stage != stage:
+        probe = opt.ask()
+        assert probe is not None
+        opt.tell(probe, [fun(x, number) for x, number in zip(probe.points, probe.numbers, strict=True)])
+        told.append(probe)
+    return opt, told
+
+
+def saturating(x: np.ndarray, number: int) -> float:
+    """Bounded, with noise that is not: the mean of a few samples falls for ever in some direction."""
+    xi = np.random.default_rng(number).normal(size=len(x))
+    return float(1.0 - np.exp(-0.5 * np.sum((x - 1.0) ** 2) / len(x)) + 0.1 * xi @ x)
+
+
+def test_the_proof_leaves_out_the_own_gradient_of_a_sample() -> None:
+    """A sample's point follows from the estimates of the seven others, worked out here from their values."""
+    d, rng = 3, np.random.default_rng(1)
+    slopes = rng.normal(size=(8, d)) + 1.0
+
+    def linear(x: np.ndarray, number: int) -> float:
+        return float(slopes[number % 8] @ x + 1e-3 * x @ x)
+
+    opt, told = at_stage(PROVE, linear, d)
+    state = opt._state
+    first = {probe.numbers[0] for probe in told}
+    assert len(first) == 8
+    for j in range(8):
+        others = np.delete(slopes[np.sort(list(first)) % 8], j, axis=0).sum(axis=0)
+        point = proof_point(state, j, 0, 2.0)
+        np.testing.assert_allclose(point, -2.0 * others / np.linalg.norm(others), rtol=1e-2)
+
+
+def test_every_sample_of_the_proof_is_one_of_the_first() -> None:
+    opt, told = at_stage(STEP, saturating, 5)
+    numbers = [probe.numbers[0] for probe in told]
+    assert set(numbers) == set(numbers[:8])
+    assert opt._state.own.size == 0  # kept no longer than needed
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_scale_that_only_the_first_samples_see_is_not_believed(seed: int) -> None:
+    """On their own ray the eight first samples fall for 18 decades; the function has a minimum at distance sqrt(d)."""
+    opt, told = at_stage(STEP, lambda x, number: saturating(x, 1000 * seed + number), 10)
+    assert max(float(np.abs(x).max()) for probe in told for x in probe.points) > 1e6
+    assert opt._state.R < 20.0
+
+
+def test_a_ray_that_leaves_the_domain_is_not_followed_for_ever() -> None:
+    """Beyond the ball all points of a ray are the same but for rounding."""
+    slopes = np.random.default_rng(0).normal(size=(500, 20)) + 0.5
+
+    def linear(x: np.ndarray, number: int) -> float:
+        return float(slopes[number % 500] @ x)
+
+    opt, told = at_stage(PROVE, linear, 20, domain=pc.Ball(1.0))
+    assert len(opt._state.radii[0]) == 4
+    assert max(len(probe.points) for probe in told[-16:]) <= 9
+
+
+def test_means_and_errors_of_changes() -> None:
+    V = np.array([[1.0, 5.0], [3.0, np.nan], [2.0, np.inf], [2.0, 9.0]])
+    mean, error = mean_changes(V, np.ones(4))
+    np.testing.assert_allclose(mean, [1.0, 6.0])
+    np.testing.assert_allclose(error, [np.std([0, 2, 1, 1], ddof=1) / 2.0, np.std([4, 8], ddof=1) / np.sqrt(2.0)])
+    mean, _ = mean_changes(np.where(np.arange(4)[:, None] < 3, np.nan, V), np.ones(4))
+    assert np.isinf(mean).all()  # one of four is not enough
+
+
+NEEDS = np.abs(np.random.default_rng(14).normal(size=(5, 10)))
+PRICES = 0.02 * np.random.default_rng(15).uniform(0.5, 1.5, size=10)
+
+
+def demand(x: np.ndarray, xi: np.ndarray) -> float:
+    """A small price for every unit, and a large one for every demand that is not met: slopes see the first alone."""
+    return float(PRICES @ x) + float((NEEDS @ x < 10.0 + 3.0 * xi).sum())
+
+
+def mean_demand(x: np.ndarray) -> float:
+    return float(PRICES @ x + norm.sf((NEEDS @ x - 10.0) / 3.0).sum())
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_steps_that_slopes_do_not_see(seed: int) -> None:
+    """Slopes say: less of everything. Values say: much more."""
+    x0 = np.ones(10)
+    result = pc.minimize(
+        demand, x0, sample=lambda rng: rng.normal(size=5), domain=pc.Box(0.0, 10.0), budget=10_000, seed=seed
+    )
+    least = min(minimize(mean_demand, level * x0, bounds=[(0.0, 10.0)] * 10).fun for level in (1.0, 2.0, 3.0))
+    assert "as where F has steps" in result.message
+    assert mean_demand(result.x) - least < 0.05 * (mean_demand(x0) - least)
+
+
+def test_a_run_that_has_got_worse_begins_again() -> None:
+    """A scale a thousand times too large, where every slope points back."""
+
+    def bowl(x: np.ndarray, number: int) -> float:
+        xi = np.random.default_rng(number).normal(size=len(x))
+        return float(np.sum((x - 1e-2) ** 2) ** 2 + 1e-3 * xi @ x)
+
+    opt, _ = at_stage(STEP, bowl, 6)
+    far = 50.0 * np.ones(6)
+    wrong = opt._state._replace(R=1e3, x=far, averages=np.tile(far, (3, 1)), check_at=opt.nfev, G=1e12 * np.ones(6))
+    opt._state = wrong
+    while (probe := opt.ask()) is not None:
+        opt.tell(probe, [bowl(x, number) for x, number in zip(probe.points, probe.numbers, strict=True)])
+    assert opt._state.R < 250.0
+    assert bowl(opt.result().x, 0) < 1e-3
