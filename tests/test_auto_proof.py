@@ -111,18 +111,24 @@ def test_steps_that_slopes_do_not_see(seed: int) -> None:
     assert mean_demand(result.x) - least < 0.05 * (mean_demand(x0) - least)
 
 
-def test_a_run_that_has_got_worse_begins_again() -> None:
-    """A scale a thousand times too large, where every slope points back."""
+@pytest.mark.parametrize("domain", [None, pc.Box(0.0, 100.0, inside=True)])
+def test_a_run_that_has_got_worse_begins_again(domain: pc.Box | None) -> None:
+    """A scale a thousand times too large, where every slope points back; in a box a run begins at its corner again."""
 
     def bowl(x: np.ndarray, number: int) -> float:
         xi = np.random.default_rng(number).normal(size=len(x))
         return float(np.sum((x - 1e-2) ** 2) ** 2 + 1e-3 * xi @ x)
 
-    opt, _ = at_stage(STEP, bowl, 6)
+    opt, _ = at_stage(STEP, bowl, 6, domain=domain)
     far = 50.0 * np.ones(6)
-    wrong = opt._state._replace(R=1e3, x=far, averages=np.tile(far, (3, 1)), check_at=opt.nfev, G=1e12 * np.ones(6))
-    opt._state = wrong
+    opt._state = opt._state._replace(
+        R=1e3, x=far, averages=np.tile(far, (3, 1)), check_at=opt.nfev, G=1e12 * np.ones(6), promised=0.0
+    )
+    begun_again = False
     while (probe := opt.ask()) is not None:
+        assert domain is None or probe.points.min() >= 0.0
         opt.tell(probe, [bowl(x, number) for x, number in zip(probe.points, probe.numbers, strict=True)])
-    assert opt._state.R < 250.0
+        begun_again |= opt._state.stage == STEP and bool((opt._state.x == 0.0).all())
+    assert begun_again
+    assert opt._state.R <= 250.0
     assert bowl(opt.result().x, 0) < 1e-3

@@ -138,7 +138,7 @@ class Auto:
             return self._fit(after, walks) if isinstance(after, AutoState) else after
         if s.stage == CHECK:
             after = after_check(s, values)
-            return self._fit(after, walks) if isinstance(after, AutoState) else after
+            return self._fit(with_room(after), walks) if isinstance(after, AutoState) else after
         return after_pick(s, values)
 
     def _told(self, s: AutoState, walks: Walks, everything: bool) -> Any:
