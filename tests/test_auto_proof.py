@@ -1,4 +1,4 @@
-"""The first scale of `auto`, on samples that had no part in it; and runs that have got worse."""
+"""The first scale of `auto`, on samples that had no part in it; runs that have got worse, or cannot get better."""
 
 from __future__ import annotations
 
@@ -132,3 +132,20 @@ def test_a_run_that_has_got_worse_begins_again(domain: pc.Box | None) -> None:
     assert begun_again
     assert opt._state.R <= 250.0
     assert bowl(opt.result().x, 0) < 1e-3
+
+
+@pytest.mark.parametrize("noise", [0.0, 1.0])
+def test_a_function_without_a_minimum_is_called_so(noise: float) -> None:
+    result = pc.minimize(
+        lambda x, xi: float(x.sum() + noise * xi @ x), np.zeros(4), sample=lambda rng: rng.normal(size=4), budget=3000
+    )
+    assert "F may have no minimum" in result.message
+    bounded = pc.minimize(lambda x: float(x.sum()), np.zeros(4), domain=pc.Box(-1e12, 1e12), budget=3000)
+    assert "no minimum" not in bounded.message
+    assert bounded.x.max() < -0.9e12
+
+
+def test_a_function_that_never_changes_is_called_so() -> None:
+    result = pc.minimize(lambda x, xi: xi, np.ones(3), sample=lambda rng: rng.normal(), budget=3000)
+    assert "F did not change at any distance" in result.message
+    np.testing.assert_array_equal(result.x, np.ones(3))

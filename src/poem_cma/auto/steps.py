@@ -10,7 +10,7 @@ import numpy as np
 from poem_cma._types import Array
 from poem_cma.arithmetic import MANY, ONE, distance, inner, largest, length, plus, quotient, summed
 from poem_cma.auto.choose import DIRECTIONS, learn, next_estimator
-from poem_cma.auto.compare import CANDIDATES, NO_PROGRESS, checks, hand_over, picks
+from poem_cma.auto.compare import CANDIDATES, NO_CHANGE, NO_PROGRESS, checks, hand_over, picks
 from poem_cma.auto.estimators import step_length
 from poem_cma.auto.replay import remember
 from poem_cma.auto.scale import EVERY, in_subspace, rescaled
@@ -59,7 +59,7 @@ def after_step(s: AutoState, walks: Walks) -> Any:
     s = next_step(s)
     if not s.settled and s.nfev > _CHECK_AT * s.run.budget:
         if np.array_equal(s.average, s.run.x0) and has(s.run, "check"):  # no need to compare
-            return hand_over(s, NO_PROGRESS)
+            return hand_over(s, NO_CHANGE if s.flat else NO_PROGRESS)
         if checks(s.run):
             s = s._replace(stage=CHECK, settled=True)
     return s._replace(stage=CHECK) if s.nfev >= s.check_at else s
