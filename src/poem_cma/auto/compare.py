@@ -10,49 +10,26 @@ import numpy as np
 
 from poem_cma._types import Array
 from poem_cma.auto.plausible import plausible
+from poem_cma.auto.remarks import NO_END, NO_PROGRESS, NOTHING_BETTER, STEPS, STILL_GROWING
 from poem_cma.auto.scale import EVERY
 from poem_cma.auto.state import CHECK, DECAYS, DONE, STEP, AutoState, even, has
 from poem_cma.core import Method, Run, Values
 from poem_cma.descent import DESCENT
 
 __all__ = [
-    "CANDIDATES", "DOUBT", "FIRST_CHECK", "LATER", "NOTHING_BETTER", "NO_CHANGE", "NO_PROGRESS", "PAIRS", "SMALLER",
+    "CANDIDATES", "DOUBT", "FIRST_CHECK", "LATER", "PAIRS", "SMALLER",
     "after_check", "after_pick", "candidates", "check_pairs", "checks", "excess_of", "finished", "first_check",
     "hand_over", "hand_over_noise", "picks",
 ]  # fmt: skip
 
-NOTHING_BETTER = (
-    "no point was found that is better than x0: give a larger budget, the typical size of each variable (scale=), or "
-    "noise that the points of a probe share (sample=)"
-)
-_STILL_GROWING = (
-    "the run was still moving further away from x0, faster and faster, when the budget ended: a larger budget, or the "
-    "typical size of each variable (scale=), should help"
-)
-_STEPS = (
-    "values got worse where slopes promised a decrease, as where F has steps, so auto went on with pairs of points far "
-    "apart"
-)
 PAIRS = 8  # in a comparison with x_0 on the way
 FIRST_CHECK = 0.05  # of the budget
 DOUBT = 3.0  # standard errors that the average must be worse by, for the run to begin again
 LATER = 3.0  # times as many calls
 SMALLER = 0.25  # of the scale
 _TO_BE_SURE = 32  # pairs, at least, in a second one
-_NO_END = (
-    "the run was still moving further away from x0 when it was very far out: F may have no minimum, or the wrong sign; "
-    "else say where to look (domain=)"
-)
 _FAR = 1e9  # times the size of x_0, or 1
 _OFTEN = 3  # looks at the scale in a row that have found it too small
-NO_PROGRESS = (
-    "auto found no scale at which F falls and handed over to POEM: the variables may be of different size (scale=), "
-    "or the budget be too small"
-)
-NO_CHANGE = (
-    "F did not change at any distance from x0 at which auto has looked, and POEM took over: if it depends on x at all, "
-    "give the typical size of each variable (scale=)"
-)
 
 CANDIDATES = len(DECAYS) + 3  # the averages, the one before samples were asked again, the last iterate, and x_0
 
@@ -106,7 +83,7 @@ def after_check(s: AutoState, values: Values) -> Any:
         return s._replace(alarmed=False, check_at=LATER * s.nfev)
     if not s.alarmed:
         return s._replace(alarmed=True, stage=CHECK)
-    return hand_over_noise(s, _STEPS) if s.promised < 0.0 else _begin_again(s)
+    return hand_over_noise(s, STEPS) if s.promised < 0.0 else _begin_again(s)
 
 
 def _begin_again(s: AutoState) -> AutoState:
@@ -152,11 +129,11 @@ def finished(s: AutoState) -> AutoState:
     """The end, with a word on what went wrong."""
     x, x0 = candidates(s)[s.picked], s.run.x0
     far = float(np.abs(x - x0).max()) > _FAR * max(1.0, float(np.abs(x0).max()))
-    remark = _STILL_GROWING if s.grown >= _OFTEN else ""
+    remark = STILL_GROWING if s.grown >= _OFTEN else ""
     if x is x0:  # also as the average before replays, of which there were none
         remark = NOTHING_BETTER
     elif far and not isfinite(s.run.domain.diameter):
-        remark = _NO_END
+        remark = NO_END
     return s._replace(stage=DONE, run=s.run._replace(remark=remark))
 
 

@@ -21,7 +21,7 @@ from poem_cma.auto.state import PROVE, AutoState, empty, size
 from poem_cma.auto.steps import at_scale, next_step
 from poem_cma.core import Values
 
-__all__ = ["after_proof", "demanded", "mean_changes", "proof", "proof_places", "proof_point"]
+__all__ = ["after_proof", "demanded", "least_radius", "mean_changes", "proof", "proof_places", "proof_point"]
 
 _FEWEST = 6  # samples
 _INWARDS = 10.0 ** (-0.5 * np.arange(4))  # radii that are asked at once, in that of the ray
@@ -73,7 +73,7 @@ def after_proof(s: AutoState, values: Values) -> AutoState:
         i = 1 - i if at_worst[1 - i].min() < at_best[i, s.ray_values[i].argmin()] else i
     furthest = float(s.radii[i, 0])
     if sure[i]:
-        radius = float(s.radii[i, at_worst[i] <= _MOST * at_worst[i].min()].min())
+        radius = least_radius(s.radii[i], at_worst[i])
         proven = at_worst[i, 0] < 0.0 and at_best[i, 0] <= at_worst[i].min()
         return _begun(s, i, radius, furthest if proven else min(_ASLANT * radius, furthest))
     return _begun(s, i, furthest if at_best[i, 0] <= 0.0 else 0.0, furthest)
@@ -82,6 +82,11 @@ def after_proof(s: AutoState, values: Values) -> AutoState:
 def demanded(s: AutoState) -> float:
     """How much of the first ray's decrease the second must have."""
     return _ENOUGH if spread_of_slopes(s) > _FAR_APART else 1.0
+
+
+def least_radius(radii: Array, changes: Array) -> float:
+    """The least radius with most of the decrease."""
+    return float(radii[changes <= _MOST * changes.min()].min())
 
 
 def mean_changes(V: Array, base: Array) -> tuple[Array, Array]:

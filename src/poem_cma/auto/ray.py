@@ -16,7 +16,8 @@ import numpy as np
 from poem_cma._types import Array
 from poem_cma.auto.compare import hand_over_noise
 from poem_cma.auto.estimators import ROUNDING
-from poem_cma.auto.prove import demanded, mean_changes, proof
+from poem_cma.auto.prove import demanded, least_radius, mean_changes, proof
+from poem_cma.auto.remarks import OWN_NOISE
 from poem_cma.auto.start import DECADES, start_again, start_rounded
 from poem_cma.auto.state import AutoState, empty
 from poem_cma.core import Values
@@ -24,15 +25,9 @@ from poem_cma.core import Values
 __all__ = ["after_ray", "on_ray", "ray_places"]
 
 _MOST_DECADES = 18
-_MOST = 0.9  # of the decrease
 _LITTLE = 1e-5  # of F: noise of its own that is no more than this is as good as rounding
 _BLOWN_UP = 0.25  # the most xi's whose value may change between two calls by mishap; if more do, it is noise
 _SAME = 1e-6  # of the way: points that are no further apart
-
-_OWN_NOISE = (
-    "two calls at the same point, on the same sample, gave different values, so auto went on with pairs of points "
-    "far apart: if the noise can be fixed by a seed, draw it in sample= and pass it on"
-)
 
 
 def ray_places(s: AutoState) -> list[tuple[int, float]]:
@@ -55,7 +50,7 @@ def after_ray(s: AutoState, values: Values) -> Any:
     if known == 0:
         differ, noise = _different(V[:, 0], V[:, 1], s.eps)
         if differ.sum() > _BLOWN_UP * np.isfinite(V[:, :2]).all(axis=1).sum():
-            return start_rounded(s, noise) if noise < _LITTLE else hand_over_noise(s, _OWN_NOISE)
+            return start_rounded(s, noise) if noise < _LITTLE else hand_over_noise(s, OWN_NOISE)
         at_x0 = np.where(np.isfinite(V[:, :1]), V[:, :1], V[:, 1:2])  # for each xi
         at_x0[differ] = nan
         s = s._replace(values=at_x0, radii=s.radii[1:], ray_values=empty(rays, 1))
@@ -86,14 +81,8 @@ def _ends(far: Array, near: Array, x0: Array) -> bool:
 
 def _beside(s: AutoState) -> Array:
     """Half a decade less, and more, than the radius that is best so far, on either ray."""
-    best = [_least_radius(s, i) for i, row in enumerate(s.ray_values) if row.min() < 0.0]
+    best = [least_radius(s.radii, row) for row in s.ray_values if row.min() < 0.0]
     return np.unique([r * factor for r in best for factor in (sqrt(0.1), sqrt(10.0))])
-
-
-def _least_radius(s: AutoState, i: int) -> float:
-    """The least radius with most of the decrease on the i-th ray."""
-    row = s.ray_values[i]
-    return float(s.radii[row <= _MOST * row.min()].min())
 
 
 def _settled(s: AutoState) -> AutoState:
@@ -102,7 +91,7 @@ def _settled(s: AutoState) -> AutoState:
     if max(decrease) <= 0.0:
         return start_again(s)
     favoured = 1 if len(decrease) == 2 and decrease[1] > demanded(s) * decrease[0] else 0
-    radii = [_least_radius(s, i if d > 0.0 else favoured) for i, d in enumerate(decrease)]
+    radii = [least_radius(s.radii, s.ray_values[i if d > 0.0 else favoured]) for i, d in enumerate(decrease)]
     return proof(s, favoured, radii, endless=len(s.radii) > _MOST_DECADES)
 
 

@@ -10,8 +10,9 @@ import numpy as np
 from poem_cma._types import Array
 from poem_cma.arithmetic import MANY, ONE, distance, inner, largest, length, plus, quotient, summed
 from poem_cma.auto.choose import DIRECTIONS, learn, next_estimator
-from poem_cma.auto.compare import CANDIDATES, NO_CHANGE, NO_PROGRESS, checks, hand_over, picks
+from poem_cma.auto.compare import CANDIDATES, checks, hand_over, picks
 from poem_cma.auto.estimators import step_length
+from poem_cma.auto.remarks import NO_CHANGE, NO_PROGRESS
 from poem_cma.auto.replay import remember
 from poem_cma.auto.scale import EVERY, in_subspace, rescaled
 from poem_cma.auto.staircase import Staircase

@@ -12,7 +12,8 @@ from math import inf
 
 from poem_cma._types import Array
 from poem_cma.auto.apart_state import CHECK, DONE, STEP, ApartState
-from poem_cma.auto.compare import DOUBT, FIRST_CHECK, LATER, NOTHING_BETTER, PAIRS, SMALLER, checks, excess_of
+from poem_cma.auto.compare import DOUBT, FIRST_CHECK, LATER, PAIRS, SMALLER, checks, excess_of
+from poem_cma.auto.remarks import NOTHING_BETTER
 from poem_cma.core import Run
 
 __all__ = ["after_check", "after_pick", "first_check", "last_pairs", "with_check"]
