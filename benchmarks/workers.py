@@ -4,9 +4,11 @@ The objective sleeps 20 ms. Speed-up is calls x 20 ms over the time taken, from 
 starting the workers does not count. The driver's cost is the processor time of this process for each call. With Dask
 the scheduler runs in a process of its own.
 
-Beside it, on the same workers and in turn with it, stands what they do without a run: the same number of calls a step,
-one task for each worker, all of them awaited before the next step; by `map` of the threads' executor and of
-multiprocessing's pool, Dask's `map` and `gather`, Ray's tasks. Prints a table and writes results/workers.json.
+With `batch="auto"` steps are asked ahead; with a number, all calls of a step are awaited before the next one. Beside
+it, on the same workers and in turn with it, stands what they do without a run: the same number of calls a step (four
+for each worker beside "auto"), one task for each worker, all of them awaited before the next step; by `map` of the
+threads' executor and of multiprocessing's pool, Dask's `map` and `gather`, Ray's tasks. Prints a table and writes
+results/workers.json.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ def quick(x: np.ndarray) -> float:
     return float(np.abs(x - 0.3).sum())
 
 
-def measure(fun: Any, workers: Any, batch: int, calls: int) -> tuple[float, float]:
+def measure(fun: Any, workers: Any, batch: Any, calls: int) -> tuple[float, float]:
     """Seconds and processor seconds of the driver, for each call, after a tenth of the calls."""
     marks: list[tuple[int, float, float]] = []
     tell = pc.Optimizer.tell
@@ -148,10 +150,11 @@ def seconds_to_end() -> float:
     return time.perf_counter() - sent
 
 
-def compare(kind: str, count: int, batch: int, workers: Any, everywhere: Any, rounds: int) -> dict[str, Any]:
+def compare(kind: str, count: int, batch: Any, workers: Any, everywhere: Any, rounds: int) -> dict[str, Any]:
     """A row of the table: a run and the workers alone in turn, medians."""
-    calls = 80 * count
-    both = [(measure(sleeps, workers, batch, calls), bare(everywhere, count, batch, calls)) for _ in range(rounds)]
+    calls = (400 if batch == "auto" else 80) * count
+    alone = 2 * count if batch == "auto" else batch
+    both = [(measure(sleeps, workers, batch, calls), bare(everywhere, count, alone, 80 * count)) for _ in range(rounds)]
     (seconds, cost), (bare_seconds, bare_cost) = np.median(np.array(both), axis=0)
     idle, _ = measure(quick, workers, batch, 2000)
     return {
@@ -180,7 +183,7 @@ def main() -> None:
         counts = (2, 4, 8, 16) if kind in ("threads", "processes") else (8,)
         for count in map(int, arguments.counts.split(",")) if arguments.counts else counts:
             with globals()[kind](count) as (workers, everywhere):
-                for batch in (count // 2, 2 * count, 4 * count):  # 1, 4 and 8 calls a worker
+                for batch in ("auto", count // 2, 2 * count, 4 * count):  # all the time; 1, 4 and 8 calls a worker
                     row = compare(kind, count, batch, workers, everywhere, arguments.rounds)
                     rows.append(row)
                     print(

@@ -1,4 +1,4 @@
-"""A run that is killed again and again: ``python killed.py FOLDER KILLS WORKERS``. Prints a line of JSON.
+"""A run that is killed again and again: ``python killed.py FOLDER KILLS WORKERS AHEAD``. Prints a line of JSON.
 
 Every round forks this process, which has everything imported, lets the child go on with the run, and kills it with
 SIGKILL at a random moment: after a random number of calls, so that the speed of the machine does not matter, and a
@@ -20,7 +20,7 @@ import numpy as np
 import poem_cma as pc
 from poem_cma.store import store as writer
 
-FOLDER, KILLS, WORKERS = pathlib.Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+FOLDER, KILLS, WORKERS, AHEAD = pathlib.Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
 BUDGET = 1500 if WORKERS else 5000
 BYTES_A_CALL = 51  # of a line in the list of calls, about
 writer.CALLS_BETWEEN_SNAPSHOTS = 300  # many snapshots, so that kills hit them
@@ -43,7 +43,7 @@ def minimize(store: pathlib.Path | None, workers: int | None) -> pc.Result:
     policy = None if workers is None else pc.Workers(workers, retries=0)
     return pc.minimize(
         objective, np.zeros(3), sample=draw, domain=pc.Ball(1.0), budget=BUDGET, seed=1, batch=2, store=store,
-        workers=policy,
+        workers=policy, ahead=AHEAD,
     )  # fmt: skip
 
 

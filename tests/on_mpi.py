@@ -27,7 +27,7 @@ def marking(x: np.ndarray, i: int) -> float:
 def main() -> None:
     with MPIPoolExecutor() as executor:
         same = bits(run(flaky, batch=4, workers=pc.Workers(executor, retries=0))) == bits(run(flaky, batch=4))
-        chosen = bits(run(marking, batch="auto", budget=1000, workers=executor)) == bits(run(batch=1, budget=1000))
+        chosen = bits(run(marking, batch="auto", budget=1000, workers=executor)) == bits(run(ahead=3, budget=1000))
         workers = executor.num_workers
     processes = {path.name for path in MARKS.glob("process-*")} - {f"process-{os.getpid()}"}
     print(json.dumps({"same": same, "auto": chosen, "workers": workers, "processes": len(processes)}))  # noqa: T201

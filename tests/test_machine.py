@@ -19,18 +19,19 @@ import poem_cma as pc
 from poem_cma.store import View
 from poem_cma.store import store as writer
 
-BUDGET = 60
+BUDGET = 90
 
 
 class Asking(RuleBasedStateMachine):
     """An optimiser under any hands."""
 
-    @initialize(method=st.sampled_from(sorted(METHODS)), batch=st.integers(1, 3))
-    def start(self, method: str, batch: int) -> None:
+    @initialize(method=st.sampled_from(sorted(METHODS)), batch=st.integers(1, 3), ahead=st.integers(0, 4))
+    def start(self, method: str, batch: int, ahead: int) -> None:
         self.folder = pathlib.Path(tempfile.mkdtemp())
         self.fresh = lambda: pc.Optimizer(
-            np.full(4, 0.1), method=METHODS[method], domain=pc.Ball(1.0), budget=BUDGET, seed=5, batch=batch
-        )
+            np.full(4, 0.1), method=METHODS[method], domain=pc.Ball(1.0), budget=BUDGET, seed=5, batch=batch,
+            ahead=ahead,
+        )  # fmt: skip
         self.opt = self.fresh()
         self.flight: list[pc.Probe] = []
 
@@ -87,10 +88,13 @@ class Asking(RuleBasedStateMachine):
 class Sessions(RuleBasedStateMachine):
     """A store that is opened again and again, each time for a few calls, by one hand or many."""
 
-    @initialize(method=st.sampled_from(sorted(METHODS)), batch=st.integers(1, 3), every=st.sampled_from([7, 20, 5000]))
-    def start(self, method: str, batch: int, every: int) -> None:
+    @initialize(
+        method=st.sampled_from(sorted(METHODS)), batch=st.integers(1, 3), ahead=st.integers(0, 3),
+        every=st.sampled_from([7, 20, 5000]),
+    )  # fmt: skip
+    def start(self, method: str, batch: int, ahead: int, every: int) -> None:
         self.folder = pathlib.Path(tempfile.mkdtemp())
-        self.settings: dict[str, Any] = {"method": METHODS[method], "batch": batch, "budget": 100}
+        self.settings: dict[str, Any] = {"method": METHODS[method], "batch": batch, "ahead": ahead, "budget": 100}
         self.every, self.told = every, 0
 
     def session(self, fun: Any, **changes: Any) -> pc.Result:

@@ -274,7 +274,7 @@ def test_errors_of_the_sample_are_the_users_to_see(tmp_path: pathlib.Path) -> No
 
 
 def test_fifty_kills_change_no_bit_and_lose_no_told_value(tmp_path: pathlib.Path) -> None:
-    command = [sys.executable, str(HERE / "killed.py"), str(tmp_path), "50", "0"]
+    command = [sys.executable, str(HERE / "killed.py"), str(tmp_path), "50", "0", "0"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=HERE)
     report = json.loads(done.stdout)
     assert report["same"]
@@ -282,14 +282,21 @@ def test_fifty_kills_change_no_bit_and_lose_no_told_value(tmp_path: pathlib.Path
     assert 0 <= report["made"] - report["needed"] <= 50 * 8  # a kill costs the probe that was in flight: few calls
 
 
-def test_kills_of_a_driver_with_workers_leave_no_process_behind(tmp_path: pathlib.Path) -> None:
-    command = [sys.executable, str(HERE / "killed.py"), str(tmp_path), "5", "2"]
+@pytest.mark.parametrize(
+    ("ahead", "lost"),
+    [
+        (0, 4),  # two workers, and what they answered to nobody
+        (2, 2 * 2 * 4 + 4),  # each has two parcels of up to four calls
+    ],
+)
+def test_kills_of_a_driver_with_workers_leave_no_process_behind(ahead: int, lost: int, tmp_path: pathlib.Path) -> None:
+    command = [sys.executable, str(HERE / "killed.py"), str(tmp_path), "5", "2", str(ahead)]
     marked = os.environ | {"POEM_CMA_TEST_MARK": str(tmp_path)}
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=HERE, env=marked)
     report = json.loads(done.stdout)
     assert report["same"]
     assert report["kills"] == 5
-    assert 0 <= report["made"] - report["needed"] <= 5 * 4  # two workers, and what they answered to nobody
+    assert 0 <= report["made"] - report["needed"] <= 5 * lost
     assert gone(str(tmp_path))
 
 

@@ -28,7 +28,7 @@ import poem_cma as pc
 from poem_cma.store import View
 from poem_cma.workers.crew import Crew, WorkersLostError
 from poem_cma.workers.task import Objective, Reply, Task, to_payload
-from poem_cma.workers.workers import auto_batch
+from poem_cma.workers.workers import auto_ahead
 
 HERE = pathlib.Path(__file__).parent
 
@@ -70,11 +70,15 @@ class Shuffled(Executor):
 
 
 @pytest.mark.parametrize("workers", [1, 3, 16])
+@pytest.mark.parametrize(("batch", "ahead"), [(4, 0), (1, 7), (3, 2)])
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
-def test_the_bits_do_not_depend_on_the_number_of_workers_or_their_order(method: pc.Method, workers: int) -> None:
-    expected = bits(run(flaky, method=method, batch=4))
+def test_the_bits_do_not_depend_on_the_number_of_workers_or_their_order(
+    method: pc.Method, batch: int, ahead: int, workers: int
+) -> None:
+    settings: dict[str, Any] = {"method": method, "batch": batch, "ahead": ahead}
+    expected = bits(run(flaky, **settings))
     with Shuffled(workers, seed=workers) as executor:
-        assert bits(run(flaky, method=method, batch=4, workers=executor)) == expected
+        assert bits(run(flaky, workers=executor, **settings)) == expected
 
 
 def test_all_pairs_of_algorithm_2_are_evaluated_at_a_time() -> None:
@@ -442,14 +446,18 @@ def test_what_workers_can_be(arguments: Any, match: str) -> None:
 
 def test_batch_auto_keeps_all_workers_busy_and_leaves_enough_steps() -> None:
     for workers in (1, 2, 7, 16):
-        batch = auto_batch(pc.Workers(workers), 10_000)
-        assert 2 * batch >= workers
-        assert 2 * batch <= workers + 1 or batch == 1
-    assert auto_batch(None, 10_000) == 1
-    assert auto_batch(pc.Workers(16), 600) == 3
+        steps = 1 + auto_ahead(pc.Workers(workers), METHODS["poem"], 10_000)
+        assert 2 * steps == 4 * workers  # calls in flight
+        steps = 1 + auto_ahead(pc.Workers(workers), METHODS["auto"], 50_000)
+        assert 4 * workers <= 5 * steps < 4 * workers + 5
+    poem = METHODS["poem"]
+    assert auto_ahead(None, poem, 10_000) == 0
+    assert auto_ahead(pc.Workers(16), poem, 600) == 5
+    assert auto_ahead(pc.Workers(16), poem, 20) == 0
     with ThreadPoolExecutor(6) as threads:
-        assert auto_batch(pc.Workers(threads), 10_000) == 3
-        assert bits(run(batch="auto", workers=threads, budget=1000)) == bits(run(batch=3, budget=1000))
+        assert auto_ahead(pc.Workers(threads), poem, 10_000) == 11
+        assert auto_ahead(pc.Workers(threads), poem, 1000) == 9
+        assert bits(run(batch="auto", workers=threads, budget=1000)) == bits(run(ahead=9, budget=1000))
 
 
 def test_batch_auto_is_kept_in_the_store(tmp_path: pathlib.Path) -> None:

@@ -23,6 +23,7 @@ from poem_cma._types import Array
 from poem_cma.core import Method, Run
 from poem_cma.descent import State
 from poem_cma.history import History
+from poem_cma.lane import Lane
 from poem_cma.methods import by_name
 from poem_cma.search import Search, anisotropic
 from poem_cma.spectrum import Spectrum
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["from_bytes", "load", "save", "to_bytes"]
 
-VERSION = 7
+VERSION = 8
 
 _FIRST_LINE = re.compile(rb"poem-cma optimizer, format (\d{1,9}), sha256 ([0-9a-f]{64})\n")
 _CUSTOM = "custom"
@@ -115,21 +116,11 @@ class _NeededError(Exception):
 def _pack(opt: Optimizer) -> tuple[dict[str, Array], dict[str, Any]]:
     s = opt._state
     arrays: dict[str, Array] = {"x0": s.run.x0}
-    scalars: dict[str, Any] = {}
-    for name, value in s._asdict().items():
-        if name in ("run", "search"):
-            continue
-        if isinstance(value, np.ndarray):
-            arrays["state_" + name] = value
-        else:
-            scalars[name] = value
+    scalars = _pack_fields("state_", s, None, arrays)
     spectrum: dict[str, Any] | None = None
     if s.spectrum is not None:
         spectrum = {k: v for k, v in vars(s.spectrum).items() if not isinstance(v, np.ndarray)}
         arrays["eigenvalues"], arrays["vectors"] = s.spectrum.eigenvalues, s.spectrum.vectors
-    told = [i for i, F in enumerate(opt._values) if F is not None]
-    arrays["told"] = np.array(told, dtype=np.int64)
-    arrays["values"] = np.array([f for i in told for f in opt._values[i] or []], dtype=float)
     h = opt.history
     arrays["history"] = h.table()
     if isinstance(opt.scale, np.ndarray):
@@ -143,12 +134,47 @@ def _pack(opt: Optimizer) -> tuple[dict[str, Array], dict[str, Any]]:
         "run": {k: v for k, v in s.run._asdict().items() if k not in ("x0", "domain", "method")},
         "state": scalars,
         "spectrum": spectrum,
-        "flight": {"nfev": opt._nfev, "repeats": opt._repeats, "bases": sorted(opt._bases)},
+        "nfev": opt._nfev,
+        "issued": opt._issued,
+        "flight": [_pack_lane(f"lane{k}_", lane, s, arrays) for k, lane in enumerate(opt._lanes)],
         "failures": opt.failures,
         "barren": opt._barren,
         "history": {"stride": h.stride, "seen": h.seen, "last": h.last},
     }
     return arrays, header
+
+
+def _pack_fields(prefix: str, s: Any, other: Any, arrays: dict[str, Array]) -> dict[str, Any]:
+    """The fields of a state, but for those it shares with another one: arrays go where arrays go."""
+    scalars: dict[str, Any] = {}
+    for name, value in s._asdict().items():
+        if name in ("run", "search") or value is getattr(other, name, None):
+            continue
+        if isinstance(value, np.ndarray):
+            arrays[prefix + name] = value
+        else:
+            scalars[name] = value
+    return scalars
+
+
+def _pack_lane(prefix: str, lane: Lane, s: Any, arrays: dict[str, Array]) -> dict[str, Any]:
+    """A step in flight, with what has been told of it."""
+    told = [i for i, F in enumerate(lane.values) if F is not None]
+    arrays[prefix + "told"] = np.array(told, dtype=np.int64)
+    arrays[prefix + "values"] = np.array([f for i in told for f in lane.values[i] or []], dtype=float)
+    return {
+        "state": _pack_fields(prefix + "state_", lane.state, s, arrays), "sizes": lane.sizes, "first": lane.first,
+        "calls": lane.calls, "complete": lane.complete, "repeats": lane.repeats, "bases": sorted(lane.bases),
+    }  # fmt: skip
+
+
+def _unpack_lane(lane: Lane, packed: dict[str, Any], told: list[int], values: list[float]) -> None:
+    lane.open(packed["sizes"], packed["first"])
+    for i in told:
+        lane.values[i], values = values[: lane.sizes[i]], values[lane.sizes[i] :]
+    lane.calls, lane.complete, lane.repeats = packed["calls"], packed["complete"], packed["repeats"]
+    lane.again, lane.bases = list(packed["bases"]), set(packed["bases"])
+    lane.waiting = len(lane.values) - len(told) + len(lane.bases)
 
 
 def _unpack(
@@ -168,10 +194,7 @@ def _unpack(
     search_domain = adapters.searched(opt.domain, opt.scale, x0)
     active = _active(opt.method, header["handed_over"])
     run = Run(method=active, x0=x0, domain=search_domain, **header["run"])
-    state_arrays = {k.removeprefix("state_"): v for k, v in arrays.items() if k.startswith("state_")}
-    if any(v.shape != x0.shape or not np.isfinite(v).all() for k, v in state_arrays.items() if k in _VECTORS):
-        raise ValueError("its vectors do not fit together")
-    fields: dict[str, Any] = {**header["state"], **state_arrays}
+    fields = _unpack_fields("state_", header["state"], arrays, x0)
     if active.algorithm is not None:
         opt._state = active.algorithm.record(run=run, **fields)
     else:
@@ -183,16 +206,26 @@ def _unpack(
     last = header["history"]["last"]
     opt.history.last = None if last is None else tuple(last)
     opt.history.rows = [(int(row[0]), *row[1:]) for row in arrays["history"].tolist()]
-    opt._start()
+    opt._follow()
     opt._plain = False
-    told = arrays["values"].tolist()
-    for i in arrays["told"].tolist():
-        opt._values[i], told = told[: opt._sizes[i]], told[opt._sizes[i] :]
-    flight = header["flight"]
-    opt._nfev, opt._repeats = flight["nfev"], flight["repeats"]
-    opt._again, opt._bases = list(flight["bases"]), set(flight["bases"])
-    opt._waiting = len(opt._values) - len(arrays["told"]) + len(opt._bases)
+    randoms = opt._lanes.pop().randoms
+    opt._nfev, opt._issued = header["nfev"], header["issued"]
+    for k, packed_lane in enumerate(header["flight"]):
+        own = _unpack_fields(f"lane{k}_state_", packed_lane["state"], arrays, x0)
+        lane = Lane(opt._state._replace(**own) if own else opt._state, randoms.another() if k else randoms)
+        told, values = arrays[f"lane{k}_told"].tolist(), arrays[f"lane{k}_values"].tolist()
+        _unpack_lane(lane, packed_lane, told, values)
+        if not lane.complete and lane.sizes != opt._algorithm.stage(opt._active, lane.state, lane.randoms):
+            raise ValueError("its probes do not fit the rest")
+        opt._lanes.append(lane)
     return opt
+
+
+def _unpack_fields(prefix: str, scalars: dict[str, Any], arrays: dict[str, Array], x0: Array) -> dict[str, Any]:
+    fields = {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
+    if any(v.shape != x0.shape or not np.isfinite(v).all() for k, v in fields.items() if k in _VECTORS):
+        raise ValueError("its vectors do not fit together")
+    return {**scalars, **fields}
 
 
 def _active(method: Method, handed_over: str | None) -> Method:

@@ -3,6 +3,9 @@
 A run is a sequence of states. From one state a number of independent probes is asked (a *stage*); when all their values
 are told, the algorithm gives the next state. A probe is a pure function of the state and its place in the stage, so it
 can be asked again after a crash and answered in any order.
+
+A run may ask some steps ahead. Then several states are asked from at a time, and the gradient of a step is that of a
+state a few steps before the one it is taken from.
 """
 
 from __future__ import annotations
@@ -36,6 +39,7 @@ class Run(NamedTuple):
     domain: Any
     budget: float  # calls, or inf
     batch: int  # independent probes a step
+    ahead: int  # steps that are asked before the one under way is complete
     paired: bool  # the points of a probe share their xi
     initial_distance: float  # r_eps
     steps: float  # T
@@ -135,7 +139,10 @@ class Algorithm(Protocol):
         """The type of its states."""
 
     def randoms(self, method: Method, run: Run, seed: int) -> Any:
-        """What turns random numbers into probes; a cache of pure functions of (seed, number)."""
+        """What turns random numbers into probes; a cache of pure functions of (seed, number).
+
+        It has a method `another`, which makes one for another step in flight.
+        """
 
     def begin(self, method: Method, run: Run) -> Any:
         """The state before the first call."""
@@ -148,6 +155,17 @@ class Algorithm(Protocol):
 
     def advance(self, method: Method, s: Any, values: Values, randoms: Any, nfev: int) -> Any:
         """The next state, from the values of all probes of the stage, after `nfev` calls in all."""
+
+    # Where steps are asked before the one under way is complete: each from a state of its own, and taken in order.
+
+    def ahead(self, method: Method, s: Any, flight: list[Any]) -> Any:
+        """Where the step after those in flight begins, if the run is at s; None if it must wait for them."""
+
+    def told(self, method: Method, s: Any, values: Values, randoms: Any, nfev: int) -> tuple[Any, bool]:
+        """A step in flight with the values of its stage, and whether it has all that it needs."""
+
+    def landed(self, method: Method, s: Any, asked: Any, values: Values, randoms: Any, nfev: int, alone: bool) -> Any:
+        """The state after s by a complete step that was asked from an earlier one; `alone`: the only one in flight."""
 
     def output(self, s: Any) -> Array:
         """The point to use."""

@@ -43,6 +43,7 @@ class State(NamedTuple):
     mu: float
     h: float  # the distance that differences are taken over, where it is not mu
     G: float
+    late: float  # twice the sum of <g, gradients that have come in since g was asked>; see `_behind`
     unit: float  # zero until a slope is not
     flat: bool  # whether G is zero
     weight: float  # of x_t in the average
@@ -90,7 +91,7 @@ class Descent:
         stage = Stage.STEP if method.learning is None else Stage.LEARN
         s = State(
             run, search, search.dimension, stage, t=0, x=x0, r=0.0, r_bar=run.initial_distance, mu=0.0, h=0.0,
-            G=0.0, unit=0.0, flat=True, weight=1.0, weight_sum=0.0, weighted_x=0.0 * x0, best_score=-1.0,
+            G=0.0, late=0.0, unit=0.0, flat=True, weight=1.0, weight_sum=0.0, weighted_x=0.0 * x0, best_score=-1.0,
             best_average=x0, eta=0.0, g_norm=0.0, value=float("nan"), value_spread=0.0, asked=0, samples=0, nfev=0,
         )  # fmt: skip
         return _open(method, s)
@@ -114,17 +115,40 @@ class Descent:
         """The next state, from the values of all probes of the stage, after `nfev` calls in all."""
         if s.stage == Stage.LEARN:
             return _learn(method, s, values, directions, nfev)
+        return self.landed(method, s, s, values, directions, nfev)
+
+    def landed(
+        self, method: Method, s: State, asked: State, values: Values, directions: Directions, nfev: int,
+        alone: bool = True,
+    ) -> State:  # fmt: skip
+        """The state after s by a step that was asked from s, or from an earlier state."""
         if len(values) > 1:
-            return _batch(method, s, values, directions, nfev)
+            return _batch(method, s, asked, values, directions, nfev)
         F = values[0]
         delta = method.difference.change(F)  # ΔF_t
         if not isfinite(delta):
             return _skipped(method, s, 1, nfev)
-        span = method.difference.span(s.mu, s.h)
+        span = method.difference.span(asked.mu, asked.h)
         unit = s.unit if abs(delta) <= s.unit * span else unit_of(s.unit, delta, span)
         slope = delta / unit / span if unit > 0.0 else 0.0  # ΔF_t / 2μ_t
-        _, w, size = directions(s.search, s.asked)  # Σ̃ v_t
-        return descend(method, s, unit, slope * s.search.gain, w, abs(slope) * size, mean_value(F), 1, nfev)
+        _, w, size = directions(s.search, asked.asked)  # Σ̃ v_t
+        slope, g_norm = slope * s.search.gain, abs(slope) * size
+        late = _behind(s, asked, unit, slope, w) if s.run.ahead else 0.0
+        return descend(method, s, unit, slope, w, g_norm, mean_value(F), 1, nfev, late)
+
+    def told(self, method: Method, s: State, values: Values, directions: Directions, nfev: int) -> tuple[State, bool]:
+        """A step is a single stage."""
+        return s, True
+
+    def ahead(self, method: Method, s: State, flight: list[State]) -> State | None:
+        """Where the step after those in flight begins; None if it must wait for them."""
+        if s.stage == Stage.LEARN:
+            return None
+        n = s.run.batch
+        calls = n * (method.difference.calls + (method.difference.base is not None))  # which may be asked again
+        after = _skipped(method, flight[-1], n, s.nfev + len(flight) * calls)
+        s = s._replace(asked=after.asked, samples=after.samples, nfev=after.nfev)
+        return s if s.nfev + calls <= s.run.budget else None
 
     def output(self, s: State) -> Array:
         """x_bar_tau, tau = argmax_t sum_{k<t} r_bar_k / r_bar_t; x_0 before the first step."""
@@ -143,8 +167,9 @@ DESCENT = Descent()
 
 
 def descend(
-    method: Method, s: State, unit: Any, slope: Any, w: Array, g_norm: Any, value: Any, n: int, nfev: int
-) -> State:
+    method: Method, s: State, unit: Any, slope: Any, w: Array, g_norm: Any, value: Any, n: int, nfev: int,
+    late: float = 0.0,
+) -> State:  # fmt: skip
     """Lines 11 to 15 of Algorithm 1, and lines 6 and 8 of the next iteration, with the gradient g_t = slope * w.
 
     For one run, or for many together: then numbers are columns and vectors are rows (see `arithmetic`).
@@ -153,7 +178,7 @@ def descend(
     before = s.G if unit is s.unit else 0.0 if s.flat else s.G * (s.unit / unit) ** 2
     G = before + g_norm * g_norm  # G_t = G_{t-1} + ‖g_t‖²
     flat = s.flat and not G > 0.0
-    now = Symbols(run, t, s.r_bar, G, unit, s.dimension, s.mu)
+    now = Symbols(run, t, s.r_bar, G + late if late > 0.0 else G, unit, s.dimension, s.mu)
     eta = 0.0 if flat else method.step_size(now)  # η_t = r̄_t / √G_t
     x_next = run.domain.nearest(plus(x, -eta * slope, w))  # x_{t+1} = Π_X(x_t − η_t g_t)
 
@@ -170,8 +195,8 @@ def descend(
     value, spread = smoothed(s.value, s.value_spread, t, value)
     samples = s.samples + (n if run.paired else n * method.difference.calls)
     return State(
-        run, s.search, s.dimension, s.stage, t + 1, x_next, r, now.r_bar, mu, h, G, unit, flat, weight, weight_sum,
-        weighted_x, best_score, best_average, eta, g_norm, value, spread, s.asked + n, samples, nfev,
+        run, s.search, s.dimension, s.stage, t + 1, x_next, r, now.r_bar, mu, h, G, late, unit, flat, weight,
+        weight_sum, weighted_x, best_score, best_average, eta, g_norm, value, spread, s.asked + n, samples, nfev,
     )  # fmt: skip
 
 
@@ -185,16 +210,29 @@ def _best(s: State, overtaken: Any) -> tuple[Any, Array]:
     return np.where(better, s.weight_sum / s.weight, s.best_score), np.where(better, s.average, s.best_average)
 
 
-def _batch(method: Method, s: State, values: Values, directions: Directions, nfev: int) -> State:
+def _batch(method: Method, s: State, asked: State, values: Values, directions: Directions, nfev: int) -> State:
     """The step along the mean of several estimates; without those that failed, the mean is as unbiased."""
     delta = [method.difference.change(F) for F in values]
     kept = [i for i, change in enumerate(delta) if isfinite(change)]
     if not kept:
         return _skipped(method, s, len(values), nfev)
-    unit, slopes = _slopes(s, method, [delta[i] for i in kept])
-    W = np.array([directions(s.search, s.asked + i).w for i in kept])
+    unit, slopes = _slopes(s.unit, asked, method, [delta[i] for i in kept])
+    W = np.array([directions(s.search, asked.asked + i).w for i in kept])
     g = (np.array(slopes) * (s.search.gain / len(kept))).astype(W.dtype) @ W
-    return descend(method, s, unit, 1.0, g, length(g), mean_value(_joined(values)), len(values), nfev)
+    late = _behind(s, asked, unit, 1.0, g) if s.run.ahead else 0.0
+    return descend(method, s, unit, 1.0, g, length(g), mean_value(_joined(values)), len(values), nfev, late)
+
+
+def _behind(s: State, asked: State, unit: float, slope: float, w: Array) -> float:
+    """What gradients that come late add to G (McMahan and Streeter 2014): 2 <g, those that have come in meanwhile>.
+
+    Where gradients that were on their way at the same time agree, steps were longer than they should have been; where
+    they are mostly noise, nothing was lost. What has come in meanwhile is seen in how far x has moved.
+    """
+    if not s.eta > 0.0:
+        return s.late
+    change = s.unit / unit
+    return change * (change * s.late + 2.0 * slope / s.eta * float(w @ (asked.x - s.x)))
 
 
 def _skipped(method: Method, s: State, n: int, nfev: int) -> State:
@@ -237,7 +275,7 @@ def _learn(method: Method, s: State, values: Values, directions: Directions, nfe
     assert learning is not None
     delta = [method.difference.change(F) for F in values]
     kept = [i for i, change in enumerate(delta) if isfinite(change)]
-    unit, slopes = _slopes(s, method, [delta[i] for i in kept])
+    unit, slopes = _slopes(s.unit, s, method, [delta[i] for i in kept])
 
     def estimates() -> Iterator[Array]:  # drawn again, a block at a time, rather than kept
         for start in range(0, len(kept), directions.size):
@@ -262,10 +300,10 @@ def _joined(parts: Values) -> list[float]:
     return [value for part in parts for value in part]
 
 
-def _slopes(s: State, method: Method, delta: list[float]) -> tuple[float, list[float]]:
-    """Slopes, and the unit that they are measured in."""
+def _slopes(unit: float, s: State, method: Method, delta: list[float]) -> tuple[float, list[float]]:
+    """Slopes, and the unit that they are measured in: the one so far, or a larger one."""
     span = method.difference.span(s.mu, s.h)
-    unit = unit_of(s.unit, max(delta, key=abs, default=0.0), span)
+    unit = unit_of(unit, max(delta, key=abs, default=0.0), span)
     return unit, [change / unit / span if unit > 0.0 else 0.0 for change in delta]
 
 

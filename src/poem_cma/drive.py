@@ -7,6 +7,7 @@ from typing import Any
 
 from poem_cma.driver import Driver
 from poem_cma.interruptions import sigterm_ends_the_run, undisturbed
+from poem_cma.methods import by_name
 from poem_cma.optimizer import Optimizer
 from poem_cma.randomness import make_seed
 from poem_cma.result import Result, Status
@@ -14,15 +15,15 @@ from poem_cma.store import NoStore, Store
 from poem_cma.store.plan import describe, refuse_other_settings
 from poem_cma.workers.crew import Crew
 from poem_cma.workers.task import Objective
-from poem_cma.workers.workers import as_workers, auto_batch, make_place
+from poem_cma.workers.workers import as_workers, auto_ahead, make_place
 
 __all__ = ["drive"]
 
 
 def drive(
     fun: Any, x0: Any, *, sample: Any, budget: int, seed: int | None, vectorized: Any, workers: Any, batch: Any,
-    on_failure: Any, loop: Any, progress: bool, store: Any, name: str | None, final: int, launch: Any = None,
-    **settings: Any,
+    ahead: Any, on_failure: Any, loop: Any, progress: bool, store: Any, name: str | None, final: int,
+    launch: Any = None, **settings: Any,
 ) -> Result:  # fmt: skip
     """Open or make the store, bring the optimiser to where it was, and go on."""
     workers = as_workers(workers)
@@ -30,9 +31,13 @@ def drive(
     with sigterm_ends_the_run(workers is not None), opened as kept:
         seed = kept.settings["seed"] if kept.exists and seed is None else make_seed(seed)
         objective = Objective(fun, sample, seed, vectorized, on_failure)
+        method = settings["method"] = by_name(settings["method"])
         if batch == "auto":
-            batch = kept.settings["batch"] if kept.exists else auto_batch(workers, budget)
-        opt = Optimizer(x0, budget=budget - final, seed=seed, batch=batch, **settings)
+            chosen = (
+                kept.settings if kept.exists else {"batch": 1, "ahead": ahead or auto_ahead(workers, method, budget)}
+            )
+            batch, ahead = chosen["batch"], chosen["ahead"]
+        opt = Optimizer(x0, budget=budget - final, seed=seed, batch=batch, ahead=ahead, **settings)
         given, first_failure = describe(opt, name, vectorized, sample is not None), None
         if isinstance(kept, Store):
             if not kept.exists:
@@ -45,7 +50,7 @@ def drive(
                 return finished
         else:
             kept.plan = {"budget": budget, "final": final, "measured": 0}
-        crew = Crew(make_place(workers, objective, given["dimension"]), workers)
+        crew = Crew(make_place(workers, objective, given["dimension"]), workers, steady=ahead > 0)
         try:
             return Driver(opt, crew, kept, loop, objective, first_failure).minimize(progress)
         finally:

@@ -42,6 +42,7 @@ def minimize(
     vectorized: bool | Literal["rows"] = False,
     workers: Any = None,
     batch: int | Literal["auto"] = 1,
+    ahead: int = 0,
     on_failure: Literal["drop", "raise"] = "drop",
     callback: Callable[..., Any] | None = None,
     progress: bool = False,
@@ -87,7 +88,11 @@ def minimize(
         client, the module ``ray``, or a `Workers` around one of them, which says what is done about calls that hang
         or fail. The result does not depend on the number of workers, nor on the order in which they answer.
     batch : int or "auto"
-        How many independent xi's (and directions) a step uses; "auto": as many as keep the workers busy.
+        How many independent xi's (and directions) a step uses; "auto": one, and as many steps `ahead` as keep the
+        workers busy.
+    ahead : int
+        How many steps are asked before the one under way is complete, each from where the run is then. For many
+        workers; without any, the result is the same, and no better than with 0.
     on_failure : "drop" or "raise"
         What to do with a call that raises, or returns no finite number: leave its difference out, or raise an
         `EvaluationError` that carries the point and the result so far.
@@ -129,8 +134,8 @@ def minimize(
         return flat_run(
             minimize, form, fun, x0, domain=domain, scale=scale, vectorized=vectorized, callback=callback,
             sample=sample, paired=paired, method=method, budget=budget, seed=seed, workers=workers, batch=batch,
-            on_failure=on_failure, progress=progress, store=store, name=name, target=target, time_limit=time_limit,
-            evaluate=evaluate,
+            ahead=ahead, on_failure=on_failure, progress=progress, store=store, name=name, target=target,
+            time_limit=time_limit, evaluate=evaluate,
         )  # fmt: skip
     loop = _Loop(callback, target, time_limit)
     final = check_evaluate(evaluate, budget)
@@ -139,14 +144,14 @@ def minimize(
 
         return drive(
             fun, x0, sample=sample, paired=paired, method=method, domain=domain, scale=scale, budget=budget, seed=seed,
-            vectorized=vectorized, workers=workers, batch=batch, on_failure=on_failure, loop=loop, progress=progress,
-            store=store, name=name, final=final,
+            vectorized=vectorized, workers=workers, batch=batch, ahead=ahead, on_failure=on_failure, loop=loop,
+            progress=progress, store=store, name=name, final=final,
         )  # fmt: skip
     seed = make_seed(seed)
     oracle = Oracle(fun, sample, Streams(seed), vectorized, on_failure)
     opt = Optimizer(
         x0, method=method, domain=domain, scale=scale, budget=budget - final if final else budget,
-        paired=paired, seed=seed, batch=batch,
+        paired=paired, seed=seed, batch=batch, ahead=ahead,
     )  # fmt: skip
     loop.final = final
     with _progress_bar(opt, budget) if progress else nullcontext() as bar:

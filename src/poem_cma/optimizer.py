@@ -15,11 +15,12 @@ from poem_cma.adapters import as_domain, searched
 from poem_cma.core import Algorithm, Method, Probe
 from poem_cma.descent import DESCENT
 from poem_cma.history import History
+from poem_cma.lane import Lane
 from poem_cma.methods import by_name
 from poem_cma.oracle import matrix
 from poem_cma.randomness import make_seed
 from poem_cma.result import Result, Status
-from poem_cma.setup import check_batch, check_budget, check_scale, check_x0, inside_domain, make_run
+from poem_cma.setup import check_ahead, check_batch, check_budget, check_scale, check_x0, inside_domain, make_run
 
 __all__ = ["Optimizer"]
 
@@ -48,6 +49,9 @@ class Optimizer:
         Two runs with the same seed and the same values are the same run.
     batch : int
         How many independent probes a step uses.
+    ahead : int
+        How many steps are asked before the one under way is complete: with 1, the next is asked where the last one
+        ended. Takes nothing from what a probe is worth but that it is a little behind; for many workers.
 
     Examples
     --------
@@ -70,6 +74,7 @@ class Optimizer:
         paired: bool = True,
         seed: int | None = None,
         batch: int = 1,
+        ahead: int = 0,
     ) -> None:
         x = check_x0(x0)
         self.method = by_name(method)
@@ -80,7 +85,8 @@ class Optimizer:
         search_domain = searched(self.domain, self.scale, x)
         if self.scale is not None:
             x = x / self.scale
-        run = make_run(self.method, x, search_domain, check_budget(budget), check_batch(batch), bool(paired))
+        calls, probes, steps = check_budget(budget), check_batch(batch), check_ahead(ahead)
+        run = make_run(self.method, x, search_domain, calls, probes, bool(paired), steps)
         self._state: Any = _algorithm(run.method).begin(run.method, run)
         self.history = History()
         self.failures = 0
@@ -88,61 +94,83 @@ class Optimizer:
         self._start()
 
     def _start(self) -> None:
-        self._again: list[int] = []  # probes whose base value failed and is asked again, not handed out yet
-        self._bases: set[int] = set()  # the same, all of them; none when a stage is closed
         self._plain = False  # whether the stage is a single probe that nobody holds, and nothing is unusual
+        self._issued = 0  # probes of stages so far, where steps are asked ahead
         self._follow()
-        self._open_stage()
+        self._go_on_from(self._state)
 
     def _follow(self) -> None:
         """Take up the method of the state; a method may hand over to another."""
         run = self._state.run
         self._active = run.method
         self._algorithm = _algorithm(run.method)
-        self._randoms = self._algorithm.randoms(run.method, run, self.seed)
+        randoms = self._algorithm.randoms(run.method, run, self.seed)
+        self._lanes = [Lane(self._state, randoms)]  # steps in flight, the first of which is the next to be taken
 
-    # The stage under way: which probes are asked, and what has been told of them.
+    def _go_on_from(self, state: Any) -> None:
+        """From a state with nothing in flight."""
+        self._state = state
+        self._nfev: int = state.nfev  # calls told so far
+        self._plain = False
+        self._open_step()
 
-    def _open_stage(self) -> None:
-        s = self._state
-        self._sizes: list[int] = self._algorithm.stage(self._active, s, self._randoms)  # points of each probe
-        if self._plain and len(self._sizes) == 1:
+    # The steps in flight: which probes are asked, and what has been told of them.
+
+    def _open_step(self) -> None:
+        """Ask from the state; and from those ahead of it."""
+        lane = self._lanes[0]
+        lane.state = s = self._state
+        sizes = self._algorithm.stage(self._active, s, lane.randoms)
+        if self._plain and len(sizes) == 1:
+            lane.sizes = sizes
             return  # everything is as it was
-        if not self._sizes:
+        if not sizes:
             self._follow()  # the last directions, which may be large, are not needed any more
-        self._nfev: int = s.nfev  # calls told so far
-        self._waiting = len(self._sizes)  # probes without an answer
-        self._values: list[list[float] | None] = [None] * self._waiting
-        self._repeats = 0  # base values that were asked a second time
-        self._next = 0
-        self._plain = self._waiting == 1 and self.scale is None and self._barren == 0
+            lane = self._lanes[0]
+        self._open(lane, sizes)
+        lane.calls = 0
+        self._plain = len(sizes) == 1 and self.scale is None and self._barren == 0 and not s.run.ahead
+        self._go_ahead()
+
+    def _open(self, lane: Lane, sizes: list[int]) -> None:
+        lane.open(sizes, self._issued if lane.state.run.ahead else lane.state.asked)
+        self._issued += len(sizes)
+
+    def _go_ahead(self) -> None:
+        """Ask steps before those in flight are complete, as many as the run may."""
+        while len(self._lanes) <= self._state.run.ahead:
+            s = self._algorithm.ahead(self._active, self._state, [lane.state for lane in self._lanes])
+            if s is None:
+                return
+            lane = Lane(s, self._lanes[-1].randoms.another())
+            self._open(lane, self._algorithm.stage(self._active, s, lane.randoms))
+            self._lanes.append(lane)
 
     def ask(self) -> Probe | None:
         """The next probe, or None when everything asked so far must be told first, or the run is over."""
         if self._barren >= BARREN_CALLS:
             return None
-        if self._again:
-            return self._base_probe(self._again.pop(0))
-        self._plain = False  # somebody else holds a probe
-        i = self._unasked()
-        if i is None:
-            return None
-        points, numbers = self._algorithm.points(self._active, self._state, i, self._randoms)
-        return Probe(self._to_user(matrix(points)), numbers, 2 * (self._state.asked + i))
-
-    def _unasked(self) -> int | None:
-        """The next probe of the stage that was not handed out."""
-        while (i := self._next) < len(self._values):
-            self._next = i + 1
-            if self._values[i] is None:
-                return i
+        if self._plain:  # no longer: somebody else will hold a probe
+            self._plain = False
+            self._open(self._lanes[0], self._lanes[0].sizes)
+        for lane in self._lanes:
+            if lane.again:
+                return self._base_probe(lane, lane.again.pop(0))
+        for lane in self._in_order():
+            if (i := lane.unasked()) is not None:
+                points, numbers = self._algorithm.points(self._active, lane.state, i, lane.randoms)
+                return Probe(self._to_user(matrix(points)), numbers, 2 * (lane.first + i))
         return None
 
-    def _base_probe(self, i: int) -> Probe:
-        points, numbers = self._algorithm.points(self._active, self._state, i, self._randoms)
+    def _in_order(self) -> list[Lane]:
+        """The steps in flight in the order in which their stages were opened: probes are asked in one order."""
+        return sorted(self._lanes, key=_first) if len(self._lanes) > 1 else self._lanes
+
+    def _base_probe(self, lane: Lane, i: int) -> Probe:
+        points, numbers = self._algorithm.points(self._active, lane.state, i, lane.randoms)
         b = self._algorithm.base(self._active)
         assert b is not None
-        return Probe(self._to_user(matrix(points)[b : b + 1]), [numbers[b]], 2 * (self._state.asked + i) + 1)
+        return Probe(self._to_user(matrix(points)[b : b + 1]), [numbers[b]], 2 * (lane.first + i) + 1)
 
     def _to_user(self, points: Array) -> Array:
         if self.scale is None:
@@ -154,95 +182,146 @@ class Optimizer:
 
     def tell(self, probe: Probe, values: Any) -> None:
         """Tell the values of a probe's points, in order; NaN or infinity means that the call failed."""
-        i, again = (probe.id >> 1) - self._state.asked, bool(probe.id & 1)
-        waiting = 0 <= i < len(self._values) and (i in self._bases if again else self._values[i] is None)
-        if not waiting:
+        number, again = probe.id >> 1, bool(probe.id & 1)
+        lane = next((lane for lane in self._lanes if lane.waits_for(number - lane.first, again)), None)
+        if lane is None or self._plain:
             raise ValueError(f"probe {probe.id} is not waiting for values: it was told already, or is of another run")
         F = values if type(values) is list else _numbers(values)
-        if len(F) != (m := 1 if again else self._sizes[i]):
+        i = number - lane.first
+        if len(F) != (m := 1 if again else lane.sizes[i]):
             raise ValueError(f"probe {probe.id} has {m} points, but {len(F)} values were told")
-        self._take(i, F, again)
+        self._take(lane, i, F, again)
 
     def answer(self, oracle: Callable[[Iterable[Array], list[int]], list[float]]) -> bool:
         """Ask, evaluate and tell one probe, its points made one at a time; False where `ask` would give None."""
         if self._plain:
-            points, numbers = self._algorithm.points(self._active, self._state, 0, self._randoms)
+            lane = self._lanes[0]
+            points, numbers = self._algorithm.points(self._active, self._state, 0, lane.randoms)
             F = oracle(points, numbers)
             if isfinite(sum(F)):
-                self._nfev += len(F)
-                self._close_stage([F])
+                self._nfev = nfev = self._nfev + len(F)
+                self._reached(self._algorithm.advance(self._active, self._state, [F], lane.randoms, nfev))
             else:
-                self._plain, self._next = False, 1
-                self._take(0, F, again=False)
+                self._take_alone(F)
             return True
         if self._barren >= BARREN_CALLS:
             return False
-        if self._again:
-            probe = self._base_probe(self._again.pop(0))
-            self.tell(probe, oracle(probe.points, probe.numbers))
-            return True
-        i = self._unasked()
-        if i is None:
-            return False
-        points, numbers = self._algorithm.points(self._active, self._state, i, self._randoms)
-        if self.scale is not None:
-            points = (self._to_user(x[None])[0] for x in points)
-        self._take(i, oracle(points, numbers), again=False)
-        return True
+        for lane in self._lanes:
+            if lane.again:
+                probe = self._base_probe(lane, lane.again.pop(0))
+                self.tell(probe, oracle(probe.points, probe.numbers))
+                return True
+        for lane in self._in_order():
+            if (i := lane.unasked()) is not None:
+                points, numbers = self._algorithm.points(self._active, lane.state, i, lane.randoms)
+                if self.scale is not None:
+                    points = (self._to_user(x[None])[0] for x in points)
+                self._take(lane, i, oracle(points, numbers), again=False)
+                return True
+        return False
 
-    def _take(self, i: int, F: list[float], again: bool) -> None:
+    def _take_alone(self, F: list[float]) -> None:
+        """Note the values of the only probe, some of which failed."""
+        lane = self._lanes[0]
+        self._plain = False
+        self._open(lane, lane.sizes)
+        lane.next = 1
+        self._take(lane, 0, F, again=False)
+
+    def _take(self, lane: Lane, i: int, F: list[float], again: bool) -> None:
         """Note the values of probe i; the last one closes the stage."""
         self._nfev += len(F)
+        lane.calls += len(F)
         if isfinite(sum(F)) and not again:
-            self._values[i] = F
+            lane.values[i] = F
             self._barren = 0
-        elif self._failed(i, F, again):
+        elif self._failed(lane, i, F, again):
             return  # the base value is asked again
-        self._waiting -= 1
-        if not self._waiting:
-            values: Any = self._values  # all are told
-            self._close_stage(values)
+        lane.waiting -= 1
+        if not lane.waiting:
+            self._close_stage(lane)
 
-    def _failed(self, i: int, F: list[float], again: bool) -> bool:
+    def _failed(self, lane: Lane, i: int, F: list[float], again: bool) -> bool:
         """Note what failed; whether the base value did and is asked again: once, where that can save a difference."""
         self.failures += sum(not isfinite(value) for value in F)
         F = [value if isfinite(value) else nan for value in F]
         base = self._algorithm.base(self._active)
         if again:
-            first = self._values[i]
+            first = lane.values[i]
             assert first is not None
             assert base is not None
             F = [*first[:base], F[0], *first[base + 1 :]]
-            self._bases.discard(i)
-        self._values[i] = F
+            lane.bases.discard(i)
+        lane.values[i] = F
         usable = self._algorithm.usable(self._active, F)
         self._barren = 0 if usable else self._barren + (1 if again else len(F))
-        if again or base is None or isfinite(F[base]) or not any(map(isfinite, F)) or not self._one_more_call():
+        if again or base is None or isfinite(F[base]) or not any(map(isfinite, F)) or not self._one_more_call(lane):
             return False
-        self._again.append(i)
-        self._bases.add(i)
+        lane.repeats += 1
+        lane.again.append(i)
+        lane.bases.add(i)
         return True
 
-    def _one_more_call(self) -> bool:
+    def _one_more_call(self, lane: Lane) -> bool:
+        """Whether the budget has a call to spare. Where steps are asked ahead, it was reserved."""
         s = self._state
-        if s.nfev + sum(self._sizes) + self._repeats + 1 > s.run.budget:
-            return False
-        self._repeats += 1
-        return True
+        return not self._alone(lane) or bool(s.nfev + sum(lane.sizes) + lane.repeats + 1 <= s.run.budget)
 
-    def _close_stage(self, values: core.Values) -> None:
-        before = self._state
-        self._state = self._algorithm.advance(self._active, before, values, self._randoms, self._nfev)
-        if self._state.run.method is not self._active:
+    def _alone(self, lane: Lane) -> bool:
+        """Whether the step is asked from where the run is, and nothing else is in flight."""
+        return lane.state is self._state and len(self._lanes) == 1
+
+    def _close_stage(self, lane: Lane) -> None:
+        """Go on with the step, or take it; but in their order."""
+        values: Any = lane.values  # all are told
+        if self._alone(lane):
+            s = self._state
+            self._reached(self._algorithm.advance(self._active, s, values, lane.randoms, self._nfev))
+            return
+        calls = sum(map(len, values)) + lane.repeats
+        lane.state, lane.complete = self._algorithm.told(
+            self._active, lane.state, values, lane.randoms, lane.state.nfev + calls
+        )
+        if not lane.complete:
+            self._open(lane, self._algorithm.stage(self._active, lane.state, lane.randoms))
+        while self._lanes[0].complete:
+            self._land()
+
+    def _land(self) -> None:
+        """Take the step that was asked first; then ask another, or go on alone where that must wait."""
+        lane, before, alone = self._lanes[0], self._state, len(self._lanes) == 1
+        values: Any = lane.values
+        after = self._algorithm.landed(
+            self._active, before, lane.state, values, lane.randoms, before.nfev + lane.calls, alone
+        )
+        if alone:
+            lane.complete = False
+            self._reached(after)
+        else:
+            del self._lanes[0]
+            self._state = after
+            if after.t > before.t:
+                self.history.record(after, after.extras if self._active.algorithm else ())
+            self._go_ahead()
+
+    def _reached(self, after: Any) -> None:
+        """A state with nothing in flight."""
+        before, self._state = self._state, after
+        if after.t > before.t:
+            self.history.record(after, after.extras if self._active.algorithm else ())
+        if after.run.method is not self._active:
             self._follow()
-        if self._state.t > before.t:
-            self.history.record(self._state, self._state.extras if self._active.algorithm else ())
-        self._open_stage()
+        self._open_step()
+
+    @property
+    def _asks_again(self) -> bool:
+        """Whether the next probe is a base value that failed."""
+        return any(lane.again for lane in self._lanes)
 
     @property
     def done(self) -> bool:
         """Whether the budget is spent, or so many calls in a row have failed that going on is pointless."""
-        return not self._sizes or self._barren >= BARREN_CALLS
+        return not self._lanes[0].sizes or self._barren >= BARREN_CALLS
 
     @property
     def one_probe(self) -> bool:
@@ -323,6 +402,10 @@ class Optimizer:
 
 def _algorithm(method: Method) -> Algorithm:
     return method.algorithm or DESCENT
+
+
+def _first(lane: Lane) -> int:
+    return lane.first
 
 
 def _numbers(values: Any) -> list[float]:

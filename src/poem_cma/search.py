@@ -161,17 +161,31 @@ class Directions:
         self._search: Search | None = None  # whose block is held
         self._first = 0  # its first probe
         self._block: list[Drawn] = []
+        self._other: tuple[int, list[Drawn]] = (0, [])  # the one before: steps that are asked ahead may need both
 
     def __call__(self, search: Search, number: int) -> Drawn:
         """What is drawn for probe `number`."""
         at = number - self._first
         if not 0 <= at < len(self._block) or search is not self._search:
-            self._block = []  # before the next is made: it may be most of the memory
-            block, at = divmod(number, self.size)
+            at = self._turn_to(search, number)
+        return self._block[at]
+
+    def _turn_to(self, search: Search, number: int) -> int:
+        """Hold the block of probe `number`, and the last one, if they are no vectors of a large space."""
+        if search is not self._search or self.size == 1:
+            self._block, self._other = [], (0, [])  # before the next is made: it may be most of the memory
+        now, self._other = self._other, (self._first, self._block)
+        self._first, self._block = now
+        block, at = divmod(number, self.size)
+        if self._first != block * self.size or not self._block:
             V, W, sizes = self.draw(search, block)
             self._block = list(map(Drawn, V, W, sizes[:, 0].tolist()))
             self._first, self._search = block * self.size, search
-        return self._block[at]
+        return at
+
+    def another(self) -> Directions:
+        """For another step in flight: this one, for it holds nothing of a step."""
+        return self
 
     def draw(self, search: Search, block: int) -> tuple[Array, Array, Array]:
         """A block of directions (size, rows, d), their w (size, d), and the sizes of these (size, 1)."""

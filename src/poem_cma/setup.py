@@ -19,6 +19,7 @@ LEAST_SHARED = 20
 
 __all__ = [
     "calls_per_step",
+    "check_ahead",
     "check_batch",
     "check_budget",
     "check_memory",
@@ -74,6 +75,13 @@ def check_batch(batch: Any) -> int:
     return int(batch)
 
 
+def check_ahead(ahead: Any) -> int:
+    """The number of steps that are asked before the one under way is complete."""
+    if isinstance(ahead, bool) or not isinstance(ahead, int | np.integer) or ahead < 0:
+        raise ValueError(f"ahead must be a whole number from 0 up, not {ahead!r}")
+    return int(ahead)
+
+
 def check_scale(scale: Any, x: Array) -> float | Array | None:
     """The typical size of each variable."""
     if scale is None:
@@ -110,7 +118,7 @@ def calls_per_step(method: Method, batch: int) -> int:
     return batch * method.difference.calls
 
 
-def make_run(method: Method, x0: Array, domain: Any, budget: float, batch: int, paired: bool) -> Run:
+def make_run(method: Method, x0: Array, domain: Any, budget: float, batch: int, paired: bool, ahead: int = 0) -> Run:
     """The constants of a run, or an error that says what is missing."""
     if method.fallback is not None and budget < LEAST_SHARED:
         method = method.fallback
@@ -136,6 +144,7 @@ def make_run(method: Method, x0: Array, domain: Any, budget: float, batch: int, 
         domain=domain,
         budget=budget,
         batch=batch,
+        ahead=ahead,
         paired=paired,
         initial_distance=r_eps,
         steps=settings.get("steps") or (budget - preliminary) // step,

@@ -38,7 +38,7 @@ WORTH_JOINING = 3
 _ORDINARY = 1e300
 
 #: Fields of the state that are one and the same for all runs; the others are stacked.
-_COMMON = ("run", "search", "stage", "t", "flat", "asked", "samples", "nfev")
+_COMMON = ("run", "search", "stage", "t", "flat", "late", "asked", "samples", "nfev")
 _VECTORS = ("x", "weighted_x", "best_average")
 
 
@@ -75,7 +75,7 @@ class Together:
         self._opts = list(opts)
         self._method = opts[0]._active
         states = [opt._state for opt in opts]
-        self._directions = _Directions([opt._randoms for opt in opts], [s.search for s in states])
+        self._directions = _Directions([opt._lanes[0].randoms for opt in opts], [s.search for s in states])
         self._joined = _joined(states)
         self._states = states  # as the runs have them
 
@@ -182,12 +182,9 @@ def _split(opts: Sequence[Optimizer], s: State, F: Array | None) -> list[State]:
     """Give every run its row; and the values of the step that could not be taken together, if there are any."""
     states = [State(*row) for row in zip(*_rows(s, opts), strict=True)]
     for i, (opt, own) in enumerate(zip(opts, states, strict=True)):
-        opt._state = own
-        opt._plain = False
-        opt._open_stage()
+        opt._go_on_from(own)
         if F is not None:
-            opt._plain, opt._next = False, 1
-            opt._take(0, [float(f[i, 0]) for f in F], again=False)
+            opt._take_alone([float(f[i, 0]) for f in F])
     return states
 
 

@@ -34,7 +34,7 @@ from poem_cma.auto.replay import sample_number
 from poem_cma.auto.scale import first_distance
 from poem_cma.auto.start import after_start, first_estimates
 from poem_cma.auto.state import CHECK, DECAYS, HAAR, PICK, PROVE, RAY, START, STEP, WALK, AutoState, empty, even
-from poem_cma.auto.steps import after_step, with_room
+from poem_cma.auto.steps import ahead, landed, onward, taken_up, with_room
 from poem_cma.auto.walks import Walks
 from poem_cma.core import Method, Run, Values
 from poem_cma.domains import Box
@@ -62,13 +62,13 @@ class Auto:
         kind, q, probes = first_estimates(run, len(order))
         zero = even(0.0, x0)
         s = AutoState(
-            run=run, stage=START, t=0, x=x0, centre=x0, r=0.0, mu=tiny, s=zero, G=zero, unit=0.0, R=tiny, dual=False,
-            radial=0.0, radial_squares=0.0, promised=0.0, check_at=inf, alarmed=False, weight=0.0,
+            run=run, stage=START, t=0, x=x0, centre=x0, r=0.0, mu=tiny, s=zero, G=zero, late=0.0, unit=0.0, R=tiny,
+            dual=False, radial=0.0, radial_squares=0.0, promised=0.0, check_at=inf, alarmed=False, weight=0.0,
             path_weight=0.0, last_weight=0.0, rescale_at=0.0, grown=0,
             averages=np.tile(x0, (len(DECAYS), 1)), metric=even(1.0, x0), by_units=False, squares=zero, tested=zero,
             active=zero, order=order, kind=kind, choice=HAAR, q=q, trial=kind == WALK, trial_calls=0, step_calls=0,
-            active_trials=0, costs=empty(0), gradients=empty(0, d), subspace=empty(0, d), shares=empty(0),
-            learning=False, use_subspace=False, turn=zero, turns=0, overlap=0.0, memory=empty(0, d),
+            most_calls=inf, active_trials=0, costs=empty(0), gradients=empty(0, d), subspace=empty(0, d),
+            shares=empty(0), learning=False, use_subspace=False, turn=zero, turns=0, overlap=0.0, memory=empty(0, d),
             numbers=np.zeros(0, dtype=int), kept=0, replayed=0, ridges=True, along=0.0, beside=0.0, before=x0,
             eps=_FLOAT32, sparse=False, step=step_length(_FLOAT32), values=np.full((probes, 1 + q), nan),
             own=empty(0, d), rays=empty(0, d), radii=empty(0), ray_values=empty(0, 0), ray_errors=empty(0, 0),
@@ -123,16 +123,13 @@ class Auto:
 
     def advance(self, method: Method, s: AutoState, values: Values, walks: Walks, nfev: int) -> Any:
         """The next state, from the values of the stage."""
-        asked = self._asked(s, walks)
-        eps = _rounding(s.eps, values) if s.eps == _FLOAT32 else s.eps
         if s.stage in (START, STEP):
-            everything = sum(walks.sizes) == s.values.size
-            s = s._replace(
-                asked=s.asked + len(asked), nfev=nfev, eps=eps, values=_filled(s.values, asked, values),
-                step_calls=s.step_calls + nfev - s.nfev,
-            )  # fmt: skip
-            return self._told(s, walks, everything)
-        s = s._replace(asked=s.asked + len(asked), nfev=nfev, eps=eps)
+            s, complete = self.told(method, s, values, walks, nfev)
+            if complete and s.stage == STEP:
+                return self.landed(method, s, s, values, walks, nfev, alone=True)
+            return self._fit(after_start(s, walks) if complete else s, walks)
+        eps = s.eps if s.eps != _FLOAT32 else _rounding(values)
+        s = s._replace(asked=s.asked + len(self._asked(s, walks)), nfev=nfev, eps=eps)
         if s.stage in (RAY, PROVE):
             after = after_ray(s, values) if s.stage == RAY else after_proof(s, values)
             return self._fit(after, walks) if isinstance(after, AutoState) else after
@@ -141,12 +138,32 @@ class Auto:
             return self._fit(with_room(after), walks) if isinstance(after, AutoState) else after
         return after_pick(s, values)
 
-    def _told(self, s: AutoState, walks: Walks, everything: bool) -> Any:
-        """An estimate goes on while it needs more values; then comes the step."""
-        after: Any = s
-        if everything or not self._asked(s, walks):
-            after = after_start(s, walks) if s.stage == START else after_step(s, walks)
+    def told(self, method: Method, s: AutoState, values: Values, walks: Walks, nfev: int) -> tuple[AutoState, bool]:
+        """An estimate goes on while it needs more values."""
+        asked = self._asked(s, walks)
+        everything = sum(walks.sizes) == s.values.size
+        s = s._replace(
+            asked=s.asked + len(asked), nfev=nfev, values=_filled(s.values, asked, values),
+            eps=s.eps if s.eps != _FLOAT32 else _rounding(values), step_calls=s.step_calls + nfev - s.nfev,
+        )  # fmt: skip
+        complete = everything or not self._asked(s, walks)
+        return s, complete or s.step_calls + sum(walks.sizes) > s.most_calls
+
+    def landed(
+        self, method: Method, s: AutoState, asked: AutoState, values: Values, walks: Walks, nfev: int, alone: bool
+    ) -> Any:
+        """The state after a step whose estimates are complete."""
+        if asked is not s:
+            s = taken_up(s, asked)._replace(nfev=nfev)
+        s = landed(s, asked, walks)
+        if not alone:
+            return s
+        after = onward(s)
         return self._fit(after, walks) if isinstance(after, AutoState) else after
+
+    def ahead(self, method: Method, s: AutoState, flight: list[AutoState]) -> AutoState | None:
+        """Where the step after those in flight begins; None if it must wait for them."""
+        return ahead(s, flight)
 
     def _fit(self, s: AutoState, walks: Walks) -> AutoState:
         """End the run in time: a stage that does not fit in the budget gives way to the last one."""
@@ -182,11 +199,11 @@ def _filled(values: Array, asked: list[tuple[int, list[int]]], told: Values) -> 
     return v
 
 
-def _rounding(eps: float, values: Values) -> float:
+def _rounding(values: Values) -> float:
     """To which precision F is rounded: that of float32, if all values are such numbers."""
     with np.errstate(over="ignore"):
         single = all(float(np.float32(f)) == f for F in values for f in F if isfinite(f))
-    return eps if single else _FLOAT64
+    return _FLOAT32 if single else _FLOAT64
 
 
 def free_axes(run: Run) -> Any:

@@ -56,6 +56,10 @@ class Pairs:
     def __init__(self, streams: Streams) -> None:
         self._streams = streams
 
+    def another(self) -> Pairs:
+        """For another step in flight: this one, for it holds nothing of a step."""
+        return self
+
     def __call__(self, s: ApartState, i: int) -> tuple[Array, Array]:
         """Directions (m, d) and how far to go along each."""
         number = s.asked + i if s.stage != LOOK else 0  # LOOK goes out along the same directions
@@ -84,10 +88,11 @@ class Apart:
         x0 = run.x0
         tiny = first_distance(run)
         return ApartState(
-            run=run, stage=REPEAT, t=0, x=x0, centre=x0, r=0.0, mu=tiny, s=0.0 * x0, G=0.0, unit=0.0, R=tiny,
-            dual=False, radial=0.0, radial_squares=0.0, rescale_at=1.0, average=x0, begun=0, check_at=inf, noise=0.0,
-            slope=0.0, changes=np.zeros((0, 2)), bias=0.0 * x0, bias_squares=0.0, tests=0, all_tests=0, grow_after=0,
-            least=0.5 * _FIRST_RADIUS, eta=0.0, g_norm=0.0, value=nan, value_spread=0.0, asked=0, samples=0, nfev=0,
+            run=run, stage=REPEAT, t=0, x=x0, centre=x0, r=0.0, mu=tiny, s=0.0 * x0, G=0.0, late=0.0, unit=0.0,
+            R=tiny, dual=False, radial=0.0, radial_squares=0.0, rescale_at=1.0, average=x0, begun=0, check_at=inf,
+            noise=0.0, slope=0.0, changes=np.zeros((0, 2)), bias=0.0 * x0, bias_squares=0.0, tests=0, all_tests=0,
+            grow_after=0, least=0.5 * _FIRST_RADIUS, eta=0.0, g_norm=0.0, value=nan, value_spread=0.0, asked=0,
+            samples=0, nfev=0,
         )  # fmt: skip
 
     def stage(self, method: Method, s: ApartState, pairs: Pairs) -> list[int]:
@@ -100,7 +105,7 @@ class Apart:
         elif s.stage in (CHECK, PICK):
             sizes = [2] * (PAIRS if s.stage == CHECK else last_pairs(s.run))
         elif s.stage == STEP:
-            sizes = [2 * min(_PAIRS, n) + 2 * (s.t % 2)] * s.run.batch
+            sizes = self._step_sizes(s)
         else:
             sizes = [2 * min(_LOOK if s.stage == LOOK else _MEASURE, n)]
         return sizes if s.nfev + sum(sizes) <= s.run.budget else []
@@ -120,26 +125,46 @@ class Apart:
 
     def advance(self, method: Method, s: ApartState, values: Values, pairs: Pairs, nfev: int) -> ApartState:
         """The next state, from the values of the stage."""
-        size, n = len(values[0]), len(values)
-        drawn = [pairs(s, i) for i in range(n)] if s.stage == STEP else []
+        if s.stage == STEP:
+            return self.landed(method, s, s, values, pairs, nfev, alone=True)
         F = [f for v in values for f in v]
-        told = s._replace(
-            asked=s.asked + n, samples=s.samples + n * (size if s.stage == REPEAT or not s.run.paired else size // 2),
-            nfev=nfev,
-        )  # fmt: skip
+        told = _numbered(s, s, [len(v) for v in values])._replace(nfev=nfev)
         if s.stage == REPEAT:
             return _after_repeats(told, [f for f in F if isfinite(f)])
         if s.stage == PICK:
             return after_pick(told, np.array(F).reshape(-1, 2))
-        if s.stage == STEP:
-            after = with_check(_after_step(told, values, drawn))
-        elif s.stage == CHECK:
+        if s.stage == CHECK:
             after = _with_room(after_check(told, np.array(F).reshape(-1, 2)))
         else:
             after = _after_looks(told, np.array(F).reshape(-1, 2))
             if after.stage == LOOK == s.stage and s.run.paired:
                 after = after._replace(samples=s.samples)  # the same xi's further out: their slopes are comparable
         return self._fit(method, after, pairs)
+
+    def told(self, method: Method, s: ApartState, values: Values, pairs: Pairs, nfev: int) -> tuple[ApartState, bool]:
+        """A step is a single stage."""
+        return s, True
+
+    def landed(
+        self, method: Method, s: ApartState, asked: ApartState, values: Values, pairs: Pairs, nfev: int, alone: bool
+    ) -> ApartState:
+        """The state after a step that was asked from s, or from an earlier state."""
+        drawn = [pairs(asked, i) for i in range(len(values))]
+        s = _numbered(s, asked, [len(v) for v in values])._replace(nfev=nfev)
+        after = _after_step(s, asked, values, drawn)
+        return self._fit(method, with_check(after), pairs) if alone else after
+
+    def ahead(self, method: Method, s: ApartState, flight: list[ApartState]) -> ApartState | None:
+        """Where the step after those in flight begins; None if it must wait for them."""
+        if s.stage != STEP or s.nfev >= s.check_at:
+            return None
+        sizes = [self._step_sizes(a) for a in flight]
+        s = _numbered(s, flight[-1], sizes[-1])._replace(t=s.t + len(flight), nfev=s.nfev + sum(map(sum, sizes)))
+        return s if s.nfev + sum(self._step_sizes(s)) + 2 * last_pairs(s.run) <= s.run.budget else None
+
+    def _step_sizes(self, s: ApartState) -> list[int]:
+        """Points of each probe; every other step has a pair more."""
+        return [2 * min(_PAIRS, s.run.domain.hull_dimension(len(s.x))) + 2 * (s.t % 2)] * s.run.batch
 
     def _fit(self, method: Method, s: ApartState, pairs: Pairs) -> ApartState:
         """End the run in time for the last comparison."""
@@ -224,7 +249,13 @@ def _odd(halves: Array, noise: float) -> float:
     return sqrt(max(float((halves[:, 0] ** 2).mean()) - 0.5 * noise**2, (0.25 * noise) ** 2))
 
 
-def _after_step(s: ApartState, values: Values, drawn: list[tuple[Array, Array]]) -> ApartState:
+def _numbered(s: ApartState, asked: ApartState, sizes: list[int]) -> ApartState:
+    """s, where probes and samples are counted on from those of a stage with so many points each."""
+    alike = 1 if asked.stage == REPEAT or not s.run.paired else 2  # points that share a xi
+    return s._replace(asked=asked.asked + len(sizes), samples=asked.samples + sum(sizes) // alike)
+
+
+def _after_step(s: ApartState, asked: ApartState, values: Values, drawn: list[tuple[Array, Array]]) -> ApartState:
     """Put the estimates together, move, and look at the radius and at the scale."""
     n = s.run.domain.hull_dimension(len(s.x))
     gradients = []
@@ -237,7 +268,7 @@ def _after_step(s: ApartState, values: Values, drawn: list[tuple[Array, Array]])
         if not wide.any():
             continue
         g = (n / wide.sum() * slopes[wide]) @ V[wide]
-        if h[-1] < h[0] and known[-1]:
+        if h[-1] < h[0] == s.mu and known[-1]:
             narrow = n * slopes[-1] * V[-1]
             D = narrow - g
             s = s._replace(
@@ -251,9 +282,10 @@ def _after_step(s: ApartState, values: Values, drawn: list[tuple[Array, Array]])
     if not gradients:
         return s
     g = sum(gradients[1:], gradients[0]) / len(gradients)
-    outward = float(g @ (s.x - s.run.x0))
+    outward = float(g @ (asked.x - s.run.x0))
+    late = s.late + 2.0 * float(g @ (s.s - asked.s)) if s.run.ahead else 0.0  # as in `steps`
     s = s._replace(
-        t=s.t + 1, s=s.s + g, G=s.G + float(g @ g), g_norm=float(length(g)), radial=s.radial + outward,
+        t=s.t + 1, late=late, s=s.s + g, G=s.G + float(g @ g), g_norm=float(length(g)), radial=s.radial + outward,
         radial_squares=s.radial_squares + outward**2,
     )  # fmt: skip
     s = _moved(s, g)
@@ -270,7 +302,7 @@ def _moved(s: ApartState, g: Array) -> ApartState:
     """x = argmin <g, x> + sqrt(Gamma / 2) / R |x - x_t|^2, or with the sum of all gradients, from x_0."""
     if s.G == 0.0:
         return s
-    eta = s.R / sqrt(2.0 * s.G)
+    eta = s.R / sqrt(2.0 * (s.G + max(s.late, 0.0)))
     x = s.run.domain.project(s.run.x0 - eta * s.s if s.dual else s.x - eta * g)
     return s._replace(x=x, r=distance(x, s.run.x0), eta=eta)
 

@@ -24,6 +24,7 @@ class ApartState(NamedTuple):
     mu: float  # how far from it: h in the text
     s: Array  # sum of gradients
     G: float  # sum of their squares
+    late: float  # twice the sum of <g, gradients that have come in since g was asked>
     unit: float
     R: float  # the scale
     dual: bool  # dual averaging, or descent

@@ -19,7 +19,7 @@ from poem_cma.auto.replay import replaying
 from poem_cma.auto.state import HAAR, REPLAY, START, WALK, AutoState, has
 from poem_cma.core import Run
 
-__all__ = ["DIRECTIONS", "affordable", "learn", "next_estimator", "on_axes", "trial_at"]
+__all__ = ["DIRECTIONS", "affordable", "learn", "next_estimator", "on_axes", "trial_at", "usual_calls"]
 
 DIRECTIONS = 4  # random directions a step
 _BESIDE = 2  # random directions beside a subspace
@@ -69,6 +69,11 @@ def trial_at(s: AutoState) -> float:
 def affordable(s: AutoState, n: int) -> bool:
     """Whether a full walk is not too dear: a first one shows how many calls one takes."""
     return _cost(s) * n < (_AFFORDED if len(s.costs) else _FIRST_AFFORDED) * s.run.budget
+
+
+def usual_calls(s: AutoState) -> int:
+    """What a walk along as many axes as the step's usually takes."""
+    return math.ceil(1.0 + _cost(s) * s.q)
 
 
 def _cost(s: AutoState) -> float:

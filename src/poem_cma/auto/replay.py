@@ -18,7 +18,10 @@ import numpy as np
 from poem_cma._types import Array
 from poem_cma.auto.state import REPLAY, WALK, AutoState, empty, has
 
-__all__ = ["remember", "remembered", "replaying", "sample_number"]
+__all__ = ["PLACES", "remember", "remembered", "replaying", "sample_number"]
+
+#: At which a sample whose direction is known is asked.
+PLACES = 3
 
 _SHARE = 0.25  # of the budget
 _LEAST_AXES = 9  # with fewer, a walk is as cheap

@@ -48,13 +48,15 @@ def after_start(s: AutoState, walks: Walks) -> AutoState:
     s = s._replace(values=np.where(plausible(_changes(s.values))[:, None], s.values, inf))
     s = s._replace(own=empty(len(s.values) if len(s.x) <= LONG else 0, len(s.x)))
     for j in range(len(s.values)):
-        s, g, slopes = estimate(s, walks, j)
+        estimator = walks(s, j)
+        s, g, slopes = estimate(s, estimator, j)
         if g is not None:
-            s = noted(s, walks, j, g, slopes)
+            s = noted(s, estimator, j, g, slopes)
             g = w * g
             s = s._replace(s=s.s + g, G=s.G + g**2, weight=s.weight + w)
             s.own[j : j + 1] = g
     walks.forget()
+    del estimator  # and its directions, which may be most of the memory
     s = s._replace(value=smoothed(s)[0])
     if s.s @ s.s == 0.0:
         return start_again(s)

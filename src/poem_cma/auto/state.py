@@ -36,6 +36,7 @@ class AutoState(NamedTuple):
     mu: float
     s: Array  # sum of weighted gradients
     G: Array  # sum of their squares, by coordinate
+    late: float  # twice the sum of <g, gradients that have come in since g was asked>
     unit: float
     R: float  # the scale
     dual: bool  # dual averaging, or descent
@@ -64,6 +65,7 @@ class AutoState(NamedTuple):
     trial: bool
     trial_calls: int
     step_calls: int  # calls of the step under way
+    most_calls: float  # that it may take
     active_trials: int
     costs: Array  # of recent full walks, in calls per axis
     gradients: Array  # full ones, of the trials
@@ -164,7 +166,7 @@ def in_unit(s: AutoState, unit: float) -> AutoState:
     squares = s.squares if s.tested.strides == (0,) else c * c * s.squares  # never tested: all are zero
     return s._replace(
         unit=unit, s=c * s.s, G=c * c * s.G, radial=c * s.radial, radial_squares=c * c * s.radial_squares,
-        promised=c * s.promised,
+        promised=c * s.promised, late=c * c * s.late,
         squares=squares,
         gradients=c * s.gradients, own=c * s.own, along=c * c * s.along, beside=c * c * s.beside,
     )  # fmt: skip

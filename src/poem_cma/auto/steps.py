@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from math import isfinite, sqrt
+from math import inf, isfinite, sqrt
 from typing import Any
 
 import numpy as np
 
 from poem_cma._types import Array
 from poem_cma.arithmetic import MANY, ONE, distance, inner, largest, length, plus, quotient, summed
-from poem_cma.auto.choose import DIRECTIONS, learn, next_estimator
+from poem_cma.auto.choose import DIRECTIONS, learn, next_estimator, usual_calls
 from poem_cma.auto.compare import CANDIDATES, checks, hand_over, picks
 from poem_cma.auto.estimators import step_length
 from poem_cma.auto.remarks import NO_CHANGE, NO_PROGRESS
-from poem_cma.auto.replay import remember
+from poem_cma.auto.replay import PLACES, remember, remembered
 from poem_cma.auto.scale import EVERY, in_subspace, rescaled
 from poem_cma.auto.staircase import Staircase
-from poem_cma.auto.state import CHECK, HAAR, REPLAY, STEP, AutoState, has, is_even, unknown
+from poem_cma.auto.state import CHECK, HAAR, REPLAY, STEP, WALK, AutoState, has, is_even, unknown
 from poem_cma.auto.walks import Walks, estimate
 from poem_cma.core import smoothed as running
 from poem_cma.core import smoothed_value
 
 __all__ = [
-    "MOST_GROWTH", "after_step", "at_scale", "next_step", "noted", "ready", "smoothed", "stepped", "weight",
-    "with_room",
+    "MOST_GROWTH", "ahead", "at_scale", "landed", "next_step", "noted", "onward", "ready", "smoothed", "stepped",
+    "taken_up", "weight", "with_room",
 ]  # fmt: skip
 
 _CHECK_AT = 0.2  # of the budget
@@ -33,32 +33,48 @@ _LEAST = 1e-9  # of the largest coordinate, for mu
 _RESOLVED = 300.0  # rounding errors that a difference must be worth
 
 
-def after_step(s: AutoState, walks: Walks) -> Any:
-    """Put the estimates of the step together, move, and go on; a run that has not moved at all goes on as POEM."""
+def landed(s: AutoState, asked: AutoState, walks: Walks) -> AutoState:
+    """Put the estimates of a step together, and move: s is where the run has come to, `asked` where the step began."""
     total, count = None, 0
     for j in range(len(s.values)):
-        unit = s.unit
-        s, g, slopes = estimate(s, walks, j)
+        unit, estimator = s.unit, walks(asked, j)
+        s, g, slopes = estimate(s, estimator, j)
         if total is not None and 0.0 < unit != s.unit:
             total = total * (unit / s.unit)
         if g is None:
             continue
-        s = noted(s, walks, j, g, slopes)
+        s = noted(s, estimator, j, g, slopes)
         if s.kind != REPLAY or s.ridges:
             total, count = g if total is None else total + g, count + 1
-    walks.forget()  # the directions, which may be most of the memory
+    walks.forget()
+    del estimator  # and its directions, which may be most of the memory
     if s.kind == REPLAY:
         s = s._replace(replayed=s.replayed + len(s.values))
     if total is None:
-        return next_step(s)  # every estimate failed: the step is skipped
+        return s  # every estimate failed: the step is skipped
     g = total / count if count > 1 else total
-    w = min(weight(s), MOST_GROWTH * s.last_weight) if s.t > 0 else weight(s)
-    s = stepped(s, g, w, *smoothed(s))
+    w = min(weight(asked), MOST_GROWTH * s.last_weight) if s.t > 0 else weight(asked)
+    if s.run.ahead:
+        s = _behind(s, asked, g, w)
+    s = stepped(s, g, w, *smoothed(s), asked.x)
     del g, total  # they may be large
-    if s.weight >= s.rescale_at:
-        s = at_scale(rescaled(s))
+    return at_scale(rescaled(s)) if s.weight >= s.rescale_at else s
+
+
+def _behind(s: AutoState, asked: AutoState, g: Array, w: float) -> AutoState:
+    """What a gradient that comes late adds to Gamma (McMahan and Streeter 2014).
+
+    Where gradients that were on their way at the same time agree, steps were longer than they should have been; where
+    they are mostly noise, nothing was lost. Gradients of one time count like one: |a + b|^2 = |a|^2 + |b|^2 + 2 <a, b>.
+    """
+    since = s.s - (asked.unit / s.unit if s.unit > 0.0 else 1.0) * asked.s
+    return s._replace(late=s.late + 2.0 * w * float(inner(g / s.metric, since)))
+
+
+def onward(s: AutoState) -> Any:
+    """What comes after a step, and nothing else is in flight; a run that has not moved at all goes on as POEM."""
     s = next_step(s)
-    if not s.settled and s.nfev > _CHECK_AT * s.run.budget:
+    if not s.settled and _spent(s):
         if np.array_equal(s.average, s.run.x0) and has(s.run, "check"):  # no need to compare
             return hand_over(s, NO_CHANGE if s.flat else NO_PROGRESS)
         if checks(s.run):
@@ -66,14 +82,56 @@ def after_step(s: AutoState, walks: Walks) -> Any:
     return s._replace(stage=CHECK) if s.nfev >= s.check_at else s
 
 
+def _spent(s: AutoState) -> bool:
+    """Whether so many calls are spent that something should have come of them."""
+    return s.nfev > _CHECK_AT * s.run.budget
+
+
+def ahead(s: AutoState, flight: list[AutoState]) -> AutoState | None:
+    """Where the step after those in flight begins, as seen from s; None if it must wait for them.
+
+    How many calls those will take is not known yet: they count with the most. Near the end of the budget a walk gets no
+    more than twice what one usually takes; where that is not enough, it makes do with coarser differences.
+    """
+    if s.stage != STEP or s.nfev >= s.check_at or (not s.settled and _spent(s)):
+        return None
+    last = flight[-1]
+    s = s._replace(
+        kind=last.kind, q=last.q, trial=last.trial, values=last.values, samples=last.samples, before=last.before,
+        replayed=last.replayed + (len(last.values) if last.kind == REPLAY else 0),
+        trial_calls=s.trial_calls + sum(a.values.size // len(a.values) for a in flight if a.trial),
+        nfev=s.nfev + int(sum(_most(a) for a in flight)),
+    )  # fmt: skip
+    s = next_step(s)
+    left = s.run.budget - picks(s.run) * CANDIDATES - s.nfev
+    if _most(s) > left and s.kind == WALK:
+        s = s._replace(most_calls=2 * usual_calls(s) * len(s.values))
+    return s if _most(s) <= left else None
+
+
+def _most(s: AutoState) -> float:
+    """The calls that a step may take."""
+    if s.kind == REPLAY:
+        return sum(PLACES if remembered(s, j) is not None else s.q + 1 for j in range(len(s.values)))
+    return min(s.most_calls, s.values.size)
+
+
+def taken_up(s: AutoState, asked: AutoState) -> AutoState:
+    """s, about to land the step that was asked from an earlier state, with all values told."""
+    return s._replace(
+        kind=asked.kind, q=asked.q, trial=asked.trial, values=asked.values, samples=asked.samples, mu=asked.mu,
+        before=asked.before, step_calls=asked.step_calls, eps=min(s.eps, asked.eps),
+    )  # fmt: skip
+
+
 # The formulas of a step, for one run and for many together, as in `arithmetic`
 
 
-def stepped(s: AutoState, g: Array, w: Any, value: Any, spread: Any) -> AutoState:
-    """The state after a step against g, which weighs w and is used up."""
+def stepped(s: AutoState, g: Array, w: Any, value: Any, spread: Any, x: Array) -> AutoState:
+    """The state after a step against g, which was taken at x, weighs w and is used up."""
     g_norm = length(g)
     g *= w
-    outward = inner(g, s.x - s.run.x0)
+    outward = inner(g, x - s.run.x0)
     gradients, G = s.s + g, plus(s.G, g, g)
     x, r, eta = _moved(s, g, gradients, G)
     path_weight = s.path_weight + w
@@ -112,11 +170,10 @@ def weight(s: AutoState) -> float:
     return 1.0 if s.kind == HAAR and s.use_subspace else s.q / len(s.order)
 
 
-def noted(s: AutoState, walks: Walks, j: int, g: Array, slopes: Any) -> AutoState:
+def noted(s: AutoState, estimator: Any, j: int, g: Array, slopes: Any) -> AutoState:
     """What an estimate says of the axes, of the estimators, and of its sample."""
     if s.kind == HAAR:
         return s  # random directions say nothing of these
-    estimator = walks(s, j)
     seen = np.asarray(slopes) != 0.0
     active = bool(seen.any())
     if active and isinstance(estimator, Staircase):
@@ -150,7 +207,15 @@ def next_step(s: AutoState) -> AutoState:
     size = 1 + (min(s.q, n - k) + k if s.kind == HAAR else s.q)
     rescale_at = s.rescale_at or EVERY * s.weight
     return with_room(
-        ready(s, len(s.values), stage=STEP, step_calls=0, rescale_at=rescale_at, values=unknown(count, size))
+        ready(
+            s,
+            len(s.values),
+            stage=STEP,
+            step_calls=0,
+            most_calls=inf,
+            rescale_at=rescale_at,
+            values=unknown(count, size),
+        )
     )
 
 
@@ -181,11 +246,13 @@ def _moved(s: AutoState, g: Array, gradients: Array, G: Array) -> tuple[Array, A
     """x = argmin <g, x> + sqrt(Gamma / 2) / R |x - x_t|^2_D, a projection in the metric: the step of least regret.
 
     With dual averaging the sum of all gradients takes the place of g, and x_0 that of x_t. Gamma is the sum of G in the
-    metric. Also |x - x_0| and the step size.
+    metric, and what gradients that come late add to it. Also |x - x_0| and the step size.
     """
     even = is_even(s.metric)
     D: Any = float(s.metric[0]) if even else s.metric
     Gamma = summed(G) / D if even else summed(G / D)
+    if s.late > 0.0:
+        Gamma = Gamma + s.late
     k = ONE if G.ndim == 1 else MANY
     if not k.all(Gamma > 0.0):
         return s.x, s.r, s.eta  # nothing was seen yet

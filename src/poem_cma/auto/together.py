@@ -171,7 +171,7 @@ class AutoTogether:
         value: Any = asked.F[0][:, None]
         with np.errstate(over="ignore"):  # as Python's numbers do
             w = np.minimum(weight(s), MOST_GROWTH * s.last_weight)
-            s = stepped(s, g, w, *smoothed(s.value, s.value_spread, s.t, value))
+            s = stepped(s, g, w, *smoothed(s.value, s.value_spread, s.t, value), s.x)
             self._joined = s._replace(asked=s.asked + asked.stages, nfev=s.nfev + asked.calls)
             self._sparse = self._sparse | ~slopes.any(axis=0)
             going = self._rescale()
@@ -201,12 +201,9 @@ class AutoTogether:
     def _split(self, asked: _Asked | None) -> None:
         """Give every run its row; and the values of the step that could not be taken together, if there are any."""
         for i, opt in enumerate(self._opts):
-            opt._state = self._row(i)
-            opt._plain = False
-            opt._open_stage()
+            opt._go_on_from(self._row(i))
             for F in asked.told(i) if asked else []:
-                opt._plain, opt._next = False, 1
-                opt._take(0, F, again=False)
+                opt._take_alone(F)
 
 
 class _Asked(NamedTuple):
@@ -254,7 +251,7 @@ class _Directions:
 
     def __init__(self, opts: Sequence[Optimizer]) -> None:
         s = opts[0]._state
-        self._streams = [opt._randoms.streams for opt in opts]
+        self._streams = [opt._lanes[0].randoms.streams for opt in opts]
         self._tangent, self._q = s.run.domain.tangent, s.q
         d = len(s.x)
         size = d + 2 + s.q * d

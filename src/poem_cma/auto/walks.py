@@ -29,19 +29,42 @@ _MOST_HELD = 2**20
 DRAWN_AT_ONCE = 2**13
 
 
+class Blocks:
+    """What steps along random directions draw: worked out for several numbers at once."""
+
+    def __init__(self, streams: Streams) -> None:
+        self._streams = streams
+        self._block: list[Drawn] = []
+        self._first = 0  # number of the block
+        self._q = 0  # directions of each
+
+    def __call__(self, number: int, q: int, x: Array, tangent: Callable[[Array], Array]) -> Drawn:
+        at = number - self._first
+        if q != self._q or not 0 <= at < len(self._block):
+            count = max(1, DRAWN_AT_ONCE // ((q + 1) * len(x)))
+            rngs = (self._streams.block(Stream.DIRECTIONS, n) for n in range(number, number + count))
+            block = drawn(rngs, count, q, x, tangent)
+            if count == 1:
+                return block[0]
+            self._block, self._first, self._q, at = block, number, q, 0
+        return self._block[at]
+
+
 class Walks:
     """The estimators of the step under way, drawn from (seed, number) when first asked for."""
 
-    def __init__(self, streams: Streams) -> None:
+    def __init__(self, streams: Streams, blocks: Blocks | None = None) -> None:
         self.streams = streams
+        self._blocks = blocks or Blocks(streams)
         self._held: dict[int, Haar | Staircase] = {}
         self._of: tuple[Any, ...] = ()
-        self._block: list[Drawn] = []  # what steps along random directions draw,
-        self._first = 0  # from this number on,
-        self._q = 0  # so many directions each
         self.asked: list[tuple[int, list[int]]] = []  # what is asked
         self.sizes: list[int] = []  # at how many places
         self.asked_by: AutoState | None = None  # in this state
+
+    def another(self) -> Walks:
+        """For another step in flight."""
+        return Walks(self.streams, self._blocks)
 
     def __call__(self, s: AutoState, j: int) -> Haar | Staircase:
         """The estimator of the step's j-th xi."""
@@ -70,7 +93,7 @@ class Walks:
         domain = s.run.domain
         n = domain.hull_dimension(len(s.x))
         if s.kind == HAAR and not s.use_subspace:
-            now = self._drawn(s.samples + j, min(s.q, n), s.x, domain.tangent)
+            now = self._blocks(s.samples + j, min(s.q, n), s.x, domain.tangent)
             return haar(now, s.centre, s.mu, s.metric, domain.tangent, n, s.step)
         rng = self.streams.block(Stream.DIRECTIONS, s.samples + j)
         if s.kind == HAAR:
@@ -81,18 +104,6 @@ class Walks:
         dense = s.active_trials > 3 and _activity(s) > 0.8
         whole = not has(s.run, "bisection")
         return draw_staircase(rng, s.centre, s.mu, s.metric, tangent, s.order, s.q, dense, whole, s.step)
-
-    def _drawn(self, number: int, q: int, x: Array, tangent: Callable[[Array], Array]) -> Drawn:
-        """What a step along q random directions draws: worked out for several numbers at once."""
-        at = number - self._first
-        if q != self._q or not 0 <= at < len(self._block):
-            count = max(1, DRAWN_AT_ONCE // ((q + 1) * len(x)))
-            rngs = (self.streams.block(Stream.DIRECTIONS, n) for n in range(number, number + count))
-            block = drawn(rngs, count, q, x, tangent)
-            if count == 1:
-                return block[0]
-            self._block, self._first, self._q, at = block, number, q, 0
-        return self._block[at]
 
 
 def _activity(s: AutoState) -> float:
@@ -105,9 +116,8 @@ def _unchanged(V: Array) -> Array:
     return V
 
 
-def estimate(s: AutoState, walks: Walks, j: int) -> tuple[AutoState, Array | None, Any]:
+def estimate(s: AutoState, estimator: Haar | Staircase, j: int) -> tuple[AutoState, Array | None, Any]:
     """The gradient of the step's j-th xi, in units of the state's `unit`, and the slopes it was made of."""
-    estimator = walks(s, j)
     v = s.values[j, : estimator.size]
     if not estimator.usable(v):
         return _sparse(s), None, v

@@ -43,7 +43,7 @@ def after_check(s: ApartState, F: Array) -> ApartState:
     x0, nothing = s.run.x0, 0.0 * s.run.x0
     return s._replace(
         stage=STEP, x=x0, centre=x0, average=x0, r=0.0, R=SMALLER * s.R, mu=SMALLER * s.mu, s=nothing, G=0.0,
-        begun=s.t, radial=0.0, radial_squares=0.0, rescale_at=1.0, bias=nothing, bias_squares=0.0, tests=0,
+        late=0.0, begun=s.t, radial=0.0, radial_squares=0.0, rescale_at=1.0, bias=nothing, bias_squares=0.0, tests=0,
         check_at=first_check(s),
     )  # fmt: skip
 

@@ -88,6 +88,7 @@ def minimize(
     retries: Retries = None,
     patience: Patience = None,
     batch: Annotated[Text, _option('xi\'s a step, or "auto" to keep all workers busy.')] = None,
+    ahead: Annotated[Text, _option("Steps that are asked before the one under way is complete.")] = None,
     paired: Paired = None,
     evaluate: Annotated[Text, _option("Fresh calls that measure the result.")] = None,
     stop_below: Annotated[Text, _option("Stop when recent values are below.", "VALUE")] = None,

@@ -104,7 +104,7 @@ def _minimize(s: dict[str, Any]) -> Result:
     result = drive(
         objective, x0, sample=sample, paired=s.get("paired", True), method=s.get("method", "auto"), domain=_domain(s),
         scale=_scale(s), budget=s["budget"], seed=s.get("seed"), vectorized=False, launch=launch,
-        workers=Workers(s.get("workers", 1), **policy), batch=s.get("batch", 1),
+        workers=Workers(s.get("workers", 1), **policy), batch=s.get("batch", 1), ahead=s.get("ahead", 0),
         on_failure=s.get("on_failure", "drop"), loop=_Loop(None, s.get("stop_below"), s.get("time_limit")),
         progress=sys.stderr.isatty(), store=s.get("store"), name=s.get("name") or s.get("command") or fun.place,
         final=check_evaluate(s.get("evaluate"), s["budget"]),

@@ -145,6 +145,7 @@ KEYS = {
     "retries": Key(_whole(0), "a whole number from 0 up"),
     "patience": Key(_positive, "a positive number of seconds"),
     "batch": Key(_batch, 'a whole number from 1 up, or "auto"'),
+    "ahead": Key(_whole(0), "a whole number from 0 up"),
     "paired": Key(_flag, "true or false"),
     "evaluate": Key(_whole(0), "a whole number of calls from 0 up"),
     "stop_below": Key(_number, "a finite number"),

@@ -63,7 +63,7 @@ def _lines(view: View, opt: Any) -> dict[str, str]:
     budget, done = plan["budget"], (status.get("nfev", 0) + plan["measured"])
     if opt is not None:
         done = opt.nfev + plan["measured"]
-    about = ", ".join(f"{name} {settings[name]}" for name in ("dimension", "batch", "seed"))
+    about = ", ".join(f"{name} {settings[name]}" for name in ("dimension", "batch", "ahead", "seed"))
     lines = {"run": str(settings["name"] or view.path.name), "method": f"{settings['method']}, {about}"}
     if result is not None:
         x = result.get("x")

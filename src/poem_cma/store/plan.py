@@ -35,6 +35,7 @@ def describe(opt: Optimizer, name: str | None, vectorized: bool | str, sampled: 
         "scale": _array(arrays["scale"]) if "scale" in arrays else header["scale"],
         "paired": header["run"]["paired"],
         "batch": header["run"]["batch"],
+        "ahead": header["run"]["ahead"],
         "vectorized": vectorized,
         "sample": sampled,
         "seed": header["seed"],
@@ -66,8 +67,13 @@ def _short(value: Any) -> str:
 
 
 def at_boundary(opt: Optimizer) -> bool:
-    """Whether nothing is in flight and nothing of the present stage was told."""
-    return opt._waiting == len(opt._sizes) and opt._next == 0 and not opt._bases
+    """Whether nothing was asked or told of the present stage; steps that are asked ahead can go on as they are."""
+    lane = opt._lanes[0]
+    return _ahead(opt) or (lane.waiting == len(lane.sizes) and lane.next == 0 and not lane.bases)
+
+
+def _ahead(opt: Optimizer) -> bool:
+    return len(opt._lanes) > 1 or opt._lanes[0].state is not opt._state
 
 
 def with_budget(opt: Optimizer, budget: float) -> None:
@@ -82,10 +88,15 @@ def with_budget(opt: Optimizer, budget: float) -> None:
         return
     preliminary = run.pairs * run.method.difference.calls
     steps = run.method.settings.get("steps") or (budget - preliminary) // calls_per_step(run.method, run.batch)
-    s = s._replace(run=run._replace(budget=budget, steps=steps))
+    run = run._replace(budget=budget, steps=steps)
+    opt._barren = 0
+    if _ahead(opt):
+        opt._state = s._replace(run=run)
+        for lane in opt._lanes:
+            lane.state = lane.state._replace(run=run)
+        return
+    s = s._replace(run=run)
     if isinstance(s, AutoState) and s.stage in (PICK, DONE):
         s = s._replace(picked=0, run=s.run._replace(remark=""))
-        s = AUTO._fit(next_step(s), opt._randoms)
-    opt._state = s
-    opt._barren = 0
-    opt._open_stage()
+        s = AUTO._fit(next_step(s), opt._lanes[0].randoms)
+    opt._go_on_from(s)

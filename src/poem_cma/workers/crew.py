@@ -15,7 +15,7 @@ from poem_cma.workers.parcels import Parcels
 from poem_cma.workers.task import Reply, Task
 from poem_cma.workers.workers import Workers
 
-__all__ = ["Answer", "Crew", "WorkersLostError"]
+__all__ = ["Answer", "Crew", "NotBegun", "WorkersLostError"]
 
 log = logging.getLogger("poem_cma")
 
@@ -24,8 +24,16 @@ class WorkersLostError(RuntimeError):
     """There were no workers for longer than `patience`."""
 
 
+class NotBegun(str):
+    """Why a parcel is lost that a worker had not begun: it is not to blame."""
+
+    __slots__ = ()
+
+
 class Place(Protocol):
-    """Where tasks are worked on: a worker has one parcel of them at a time."""
+    """Where tasks are worked on: a worker has one parcel of them at a time, and may have the next `in_hand`."""
+
+    in_hand: int  # parcels that a worker may have
 
     def slots(self) -> int:
         """Workers there are now."""
@@ -76,13 +84,15 @@ class _Parcel:
 class Crew:
     """Tasks in, answers out."""
 
-    def __init__(self, place: Place, workers: Workers | None) -> None:
+    def __init__(self, place: Place, workers: Workers | None, steady: bool = False) -> None:
         self._place = place
         self._timeout = workers.timeout if workers is not None else None
         self._retries = workers.retries if workers is not None else 0
         self._patience = workers.patience if workers is not None else None
         # A call that is lost with others is made again alone, so there must be leave to make it again.
-        self._parcels = Parcels(self._timeout, together=self._retries > 0)
+        self._parcels = Parcels(self._timeout, together=self._retries > 0, steady=steady)
+        # With calls that wait their turn at a worker, nobody could tell how long each takes.
+        self._in_hand = place.in_hand = 2 if steady and workers is not None and self._timeout is None else 1
         self._tickets = itertools.count()
         self._waiting: deque[_Job] = deque()
         self._flight: dict[int, _Parcel] = {}
@@ -134,10 +144,10 @@ class Crew:
 
     def _begin_waiting(self) -> None:
         """Hand out what is waiting, as far as there are workers."""
-        workers = self._place.slots()
+        most = self._in_hand * self._place.slots()
         aside: list[_Job] = []  # to be tried elsewhere, where all are busy
-        while self._waiting and len(self._flight) < workers:
-            jobs = self._next_parcel(workers)
+        while self._waiting and len(self._flight) < most:
+            jobs = self._next_parcel(most)
             ticket = next(self._tickets)
             worker = self._place.start(ticket, [job.task for job in jobs], jobs[0].avoid)
             if worker is None and not jobs[0].avoid:
@@ -152,9 +162,9 @@ class Crew:
             self._away += len(jobs)
         self._waiting.extendleft(reversed(aside))
 
-    def _next_parcel(self, workers: int) -> list[_Job]:
+    def _next_parcel(self, most: int) -> list[_Job]:
         """The first that wait. What failed before travels alone."""
-        size = self._parcels.size(len(self._waiting), self._away, workers - len(self._flight), workers)
+        size = self._parcels.size(len(self._waiting), self._away, most - len(self._flight), most)
         jobs = list(itertools.islice(self._waiting, size))
         again = next((j for j, job in enumerate(jobs) if job.failures), size)
         return jobs[: max(1, again)]
@@ -179,6 +189,9 @@ class Crew:
 
     def _lost(self, parcel: _Parcel, why: str) -> list[Answer]:
         """No reply will come. Of several calls nobody knows which is to blame: each is made again, alone."""
+        if isinstance(why, NotBegun):
+            self._waiting.extendleft(reversed(parcel.jobs))
+            return []
         if len(parcel.jobs) > 1:
             self._parcels.lost()
             why += f", with {len(parcel.jobs)} calls"

@@ -16,10 +16,11 @@ import time
 from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from distributed import wait
 
+from poem_cma.workers.crew import NotBegun
 from poem_cma.workers.task import Objective, Reply, Task, calls_of, perform, to_payload
 
 __all__ = ["Bench", "Dask", "threads"]
@@ -56,7 +57,16 @@ class _Seat:
         self.threads = threads
         self.coming = actor  # the future of the actor
         self.actor: Any = None
-        self.tickets: set[int] = set()
+        self.tickets: list[int] = []
+        self.not_begun: set[int] = set()  # parcels that waited when a call failed with the worker
+
+    def lose(self, ticket: int, why: str) -> str:
+        """Take a ticket away whose parcel is lost; why, and whether it was at work."""
+        begun = self.tickets.index(ticket) < self.threads and ticket not in self.not_begun
+        if begun:
+            self.not_begun.update(self.tickets[self.threads :])
+        self.tickets.remove(ticket)
+        return why if begun else NotBegun(why)
 
 
 class Dask:
@@ -67,13 +77,15 @@ class Dask:
         self._token, self._payload = objective.token, to_payload(objective)
         self._seats: dict[str, _Seat] = {}
         self._stuck: set[str] = set()  # workers that hang and could not be restarted
-        self._replies: queue.SimpleQueue[tuple[int, list[Reply] | str]] = queue.SimpleQueue()
+        self._replies: queue.SimpleQueue[tuple[int, list[Reply] | str | _Lost]] = queue.SimpleQueue()
         self._counted = 0.0
         self._count()
         with contextlib.suppress(TimeoutError):  # those that are there get ready
             get_ready: Any = wait
             get_ready([seat.coming for seat in self._seats.values()], timeout=_SECONDS_TO_BEGIN)
         self._count()
+
+    in_hand = 1
 
     def slots(self) -> int:
         """Threads that are ready now."""
@@ -111,10 +123,10 @@ class Dask:
             seat = self._seats[address]
             if seat.coming.status != "finished":  # the worker is gone
                 self._lose(address, "left")
-            elif load < 1.0:
+            elif load < self.in_hand:
                 coming = self._send(ticket, seat.actor, calls)
                 asyncio.run_coroutine_threadsafe(coming, self._client.loop.asyncio_loop)
-                seat.tickets.add(ticket)
+                seat.tickets.append(ticket)
                 return address
         return None
 
@@ -133,12 +145,15 @@ class Dask:
                 ticket, reply = self._replies.get(timeout=0.0 if replies else max(0.0, seconds))
                 for seat in self._seats.values():
                     if ticket in seat.tickets:
-                        seat.tickets.remove(ticket)
-                        replies[ticket] = reply
+                        if isinstance(reply, str):
+                            replies[ticket] = seat.lose(ticket, reply)
+                        elif isinstance(reply, list):
+                            seat.tickets.remove(ticket)
+                            replies[ticket] = reply
                         break
                 else:
                     if isinstance(reply, _Lost):
-                        replies[ticket] = reply
+                        replies[ticket] = reply.why
         return list(replies.items())
 
     def abandon(self, ticket: int) -> None:
@@ -155,15 +170,16 @@ class Dask:
             self._client.restart_workers([address], timeout=_SECONDS_TO_RESTART, raise_for_error=False)
 
     def _lose(self, address: str, how: str) -> None:
-        for ticket in self._seats.pop(address).tickets:
-            self._replies.put((ticket, _Lost(f"the worker at {address} {how}")))
+        seat = self._seats.pop(address)
+        for ticket in list(seat.tickets):
+            self._replies.put((ticket, _Lost(seat.lose(ticket, f"the worker at {address} {how}"))))
 
     def close(self) -> None:
         """Let the actors go. The cluster is the user's."""
         self._seats.clear()
 
 
-class _Lost(str):
+class _Lost(NamedTuple):
     """Why a call is lost with its worker."""
 
-    __slots__ = ()
+    why: str

@@ -33,6 +33,8 @@ class Futures:
         self._abandoned: set[int] = set()  # parcels that were given up, but occupy a worker still
         keep(objective)  # threads, and processes forked from here, find it
 
+    in_hand = 1
+
     def slots(self) -> int:
         """Workers that are not stuck."""
         return workers_of(self._executor) - len(self._abandoned)

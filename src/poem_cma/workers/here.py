@@ -24,6 +24,8 @@ class Here:
         self._most = max(1, ROWS_AT_ONCE // dimension) if self._together else 1
         self._tasks: list[tuple[int, Task]] = []
 
+    in_hand = 1
+
     def slots(self) -> int:
         """One at a time, or all that there are."""
         return self._most

@@ -28,6 +28,9 @@ NUMBERS = 2**17
 #: Calls take equally long if their times are within this share of their mean, on average: less is the machine's doing.
 EQUAL = 0.1
 
+#: Where each answer leads to new calls, and workers have the next parcel before they need it, few are enough.
+_IN_A_STREAM = 4
+
 #: The means remember about so many calls.
 MEMORY = 30
 
@@ -38,8 +41,9 @@ ALONE_AFTER_A_LOSS = 100
 class Parcels:
     """What was measured, and the size that follows from it."""
 
-    def __init__(self, timeout: float | None, together: bool) -> None:
+    def __init__(self, timeout: float | None, together: bool, steady: bool = False) -> None:
         self._together = together
+        self._steady = steady  # whether each answer leads to new calls, or all of a step are awaited first
         self._seconds = min(SECONDS, inf if timeout is None else 0.25 * timeout)
         self._calls = 0  # measured so far
         self._mean = self._spread = 0.0  # of a call's time: mean, and mean distance from it (few outliers count little)
@@ -74,6 +78,8 @@ class Parcels:
     def size(self, waiting: int, away: int, idle: int, workers: int) -> int:
         """Of the next parcel, where so many calls wait and so many are away, and so many of all workers are idle."""
         share = min(ceil(waiting / idle), ceil((waiting + away) / workers))  # those that are not idle will be soon
+        if self._steady:
+            return min(ceil((waiting + away) / workers), _IN_A_STREAM, self.most)
         if share == 1 or (most := self.most) == 1:
             return 1
         if self._spread <= EQUAL * self._mean:

@@ -15,15 +15,20 @@ import selectors
 import signal
 import threading
 import weakref
+from collections import deque
 from collections.abc import Collection
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
+from poem_cma.workers.crew import NotBegun
 from poem_cma.workers.task import Objective, Reply, Task, _unloadable, answer, calls_of, from_payload, to_payload
 
 __all__ = ["Processes"]
 
 _MOST_DEATHS_AT_START = 3
+
+#: A longer message to a process that is busy would keep the driver waiting until it reads it.
+_FITS_IN_A_PIPE = 2**14
 
 #: On Windows a selector knows sockets only; `wait` knows pipes everywhere, and is slower.
 _PIPES_CAN_BE_SELECTED = os.name != "nt"
@@ -54,6 +59,8 @@ class Processes:
             self._selector.register(worker.pipe, selectors.EVENT_READ, worker)
         return worker
 
+    in_hand = 1
+
     def slots(self) -> int:
         """Processes there are: dead ones are replaced."""
         return len(self._workers)
@@ -61,15 +68,17 @@ class Processes:
     def start(self, ticket: int, tasks: list[Task], avoid: Collection[Any]) -> Any:
         """Give a parcel to an idle process, another than those to avoid if there are others; its id, or None."""
         others = [w for w in self._workers if w.pid not in avoid] or self._workers
-        for worker in others:
-            if not worker.ready or worker.ticket is not None:
+        message = pickle.dumps(calls_of(tasks), pickle.HIGHEST_PROTOCOL)
+        in_hand = self.in_hand if len(message) < _FITS_IN_A_PIPE else 1
+        for worker in sorted(others, key=_load) if in_hand > 1 else others:
+            if not worker.ready or len(worker.tickets) >= in_hand:
                 continue
             try:
-                worker.pipe.send_bytes(pickle.dumps(calls_of(tasks), pickle.HIGHEST_PROTOCOL))
+                worker.pipe.send_bytes(message)
             except OSError:  # died while idle: `collect` will see it
                 worker.ready = False
                 continue
-            worker.ticket = ticket
+            worker.tickets.append(ticket)
             return worker.pid
         return None
 
@@ -87,9 +96,8 @@ class Processes:
             if message is None:
                 worker.ready = True
                 self._deaths_at_start = 0
-            elif worker.ticket is not None:
-                replies.append((worker.ticket, message))
-                worker.ticket = None
+            elif worker.tickets:
+                replies.append((worker.tickets.popleft(), message))
         return replies
 
     def _heard(self, seconds: float) -> list[_Worker]:
@@ -102,7 +110,7 @@ class Processes:
     def abandon(self, ticket: int) -> None:
         """Kill the process that is at a parcel."""
         for worker in self._workers:
-            if worker.ticket == ticket:
+            if ticket in worker.tickets:
                 self._replace(worker, "was killed")
 
     def _replace(self, worker: _Worker, how: str) -> list[tuple[int, list[Reply] | str]]:
@@ -117,7 +125,8 @@ class Processes:
                     f'minimize under `if __name__ == "__main__":`, as multiprocessing needs it?'
                 )
         self._workers[self._workers.index(worker)] = self._begin()
-        return [] if worker.ticket is None else [(worker.ticket, f"the worker process {how} (exit code {code})")]
+        why = f"the worker process {how} (exit code {code})"
+        return [(ticket, NotBegun(why) if n else why) for n, ticket in enumerate(worker.tickets)]
 
     def close(self) -> None:
         """Kill all processes, and wait until they are gone."""
@@ -127,6 +136,10 @@ class Processes:
             worker.kill()
         self._workers = []
         self._selector.close()
+
+
+def _load(worker: _Worker) -> int:
+    return len(worker.tickets)
 
 
 class _Worker:
@@ -139,7 +152,7 @@ class _Worker:
         self.pid: int = self.process.pid
         theirs.close()
         self.ready = False  # until it has the objective
-        self.ticket: int | None = None
+        self.tickets: deque[int] = deque()  # of the parcel it works on, and of those that come next
         # In a thread: a large payload fills the pipe until the process reads it.
         threading.Thread(target=self._send, args=(payload,), daemon=True).start()
 

@@ -12,6 +12,7 @@ import time
 from collections.abc import Collection
 from typing import Any
 
+from poem_cma.workers.crew import NotBegun
 from poem_cma.workers.task import Objective, Reply, Task, calls_of, perform, to_payload
 
 __all__ = ["Ray", "cpus"]
@@ -56,24 +57,26 @@ class Ray:
         self._bench = ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0)(Bench)
         self._payload = [ray.put(to_payload(objective))]
         self._coming: dict[Any, Any] = {}  # actors that have not begun, by the reference that says when they have
-        self._idle: list[Any] = []
+        self._actors: dict[Any, list[Any]] = {}  # those that have, with the references of the replies they owe
         self._busy: dict[Any, tuple[int, Any]] = {}  # by the reference of the reply: the ticket and the actor
         self._counted = 0.0
         self._count()
         if self._coming:
             self._greet(ray.wait(list(self._coming), num_returns=len(self._coming), timeout=_SECONDS_TO_BEGIN)[0])
 
+    in_hand = 1
+
     def slots(self) -> int:
         """Actors that are ready now."""
         if time.monotonic() - self._counted > _SECONDS_BETWEEN_COUNTS:
             self._count()
-        return len(self._idle) + len(self._busy)
+        return len(self._actors)
 
     def _count(self) -> None:
         """See how many CPUs there are, and who has begun."""
         if self._coming:
             self._greet(self._ray.wait(list(self._coming), num_returns=len(self._coming), timeout=0)[0])
-        for _ in range(cpus(self._ray) - len(self._coming) - len(self._idle) - len(self._busy)):
+        for _ in range(cpus(self._ray) - len(self._coming) - len(self._actors)):
             actor = self._bench.remote(self._token, self._payload)
             self._coming[actor.ready.remote()] = actor
         self._counted = time.monotonic()
@@ -83,18 +86,17 @@ class Ray:
             actor = self._coming.pop(reference)
             with contextlib.suppress(Exception):  # it may have died at once: the next count will tell
                 self._ray.get(reference)
-                self._idle.append(actor)
+                self._actors[actor] = []
 
     def start(self, ticket: int, tasks: list[Task], avoid: Collection[Any]) -> Any:
-        """Give a parcel to an idle actor, another than those to avoid if there are others."""
-        others = any(actor not in avoid for _, actor in self._busy.values())  # who will be idle
-        actor = next((a for a in self._idle if a not in avoid), None)
-        if actor is None and (others or not self._idle):
+        """Give a parcel to the actor with the least to do, another than those to avoid if there are others."""
+        others = [a for a in self._actors if a not in avoid] or list(self._actors)
+        actor = min(others, key=lambda a: len(self._actors[a]), default=None)
+        if actor is None or len(self._actors[actor]) >= self.in_hand:
             return None
-        actor = actor or self._idle[0]
-        self._idle.remove(actor)
-        calls = pickle.dumps(calls_of(tasks), pickle.HIGHEST_PROTOCOL)
-        self._busy[actor.perform.remote(calls)] = (ticket, actor)
+        reference = actor.perform.remote(pickle.dumps(calls_of(tasks), pickle.HIGHEST_PROTOCOL))
+        self._busy[reference] = (ticket, actor)
+        self._actors[actor].append(reference)
         return actor
 
     def collect(self, seconds: float) -> list[tuple[int, list[Reply] | str]]:
@@ -107,33 +109,36 @@ class Ray:
         if ready and len(expected) > 1:  # and whatever is ready with it
             ready, _ = self._ray.wait(expected, num_returns=len(expected), timeout=0)
         self._greet([reference for reference in ready if reference in self._coming])
-        return [self._outcome(reference) for reference in ready if reference in self._busy]
+        return [outcome for reference in ready for outcome in self._outcome(reference)]
 
-    def _outcome(self, reference: Any) -> tuple[int, list[Reply] | str]:
-        ticket, actor = self._busy.pop(reference)
+    def _outcome(self, reference: Any) -> list[tuple[int, list[Reply] | str]]:
+        if reference not in self._busy:
+            return []
+        ticket, actor = self._busy[reference]
         try:
             replies: list[Reply] = pickle.loads(self._ray.get(reference))
         except Exception as error:  # the worker died, or its node is gone
-            self._end(actor)
-            return ticket, f"the worker failed ({type(error).__name__}: {str(error).splitlines()[0]})"
-        self._idle.append(actor)
-        return ticket, replies
+            why = f"the worker failed ({type(error).__name__}: {str(error).splitlines()[0]})"
+            return [(lost, NotBegun(why) if n else why) for n, lost in enumerate(self._end(actor))]
+        del self._busy[reference]
+        self._actors[actor].remove(reference)
+        return [(ticket, replies)]
 
     def abandon(self, ticket: int) -> None:
         """Kill the process that is at a parcel, and have another started."""
-        for reference, (owner, actor) in list(self._busy.items()):
+        for owner, actor in list(self._busy.values()):
             if owner == ticket:
-                del self._busy[reference]
                 self._end(actor)
 
-    def _end(self, actor: Any) -> None:
-        """Kill an actor, if it is not dead already; another is wanted."""
+    def _end(self, actor: Any) -> list[int]:
+        """Kill an actor, if it is not dead already; the tickets it had. Another is wanted."""
         with contextlib.suppress(Exception):
             self._ray.kill(actor)
         self._counted = 0.0
+        return [self._busy.pop(reference)[0] for reference in self._actors.pop(actor, [])]
 
     def close(self) -> None:
         """End the actors. The cluster is the user's."""
-        for actor in [*self._coming.values(), *self._idle, *(actor for _, actor in self._busy.values())]:
+        for actor in [*self._coming.values(), *self._actors]:
             self._end(actor)
-        self._coming, self._idle, self._busy = {}, [], {}
+        self._coming = {}

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf
+from math import ceil, inf
 from typing import Any
 
 import numpy as np
 
+from poem_cma.core import Method
 from poem_cma.workers.task import Objective
 
-__all__ = ["Workers", "as_workers", "auto_batch", "make_place"]
+__all__ = ["Workers", "as_workers", "auto_ahead", "make_place"]
 
 
 @dataclass(frozen=True)
@@ -69,15 +70,22 @@ def as_workers(workers: Any) -> Workers | None:
     return workers if workers is None or isinstance(workers, Workers) else Workers(workers)
 
 
-#: A batch leaves a run at least so many steps.
-LEAST_STEPS = 100
+#: So many calls for each worker are in flight: one or two that it works on, and as many that it has at hand.
+CALLS_A_WORKER = 4
+
+#: A step of `auto` has about so many: four directions around a base.
+CALLS_OF_AUTO = 5
+
+#: Of the steps of a run, no more than one in so many is in flight at a time.
+LEAST_STEPS = 50
 
 
-def auto_batch(workers: Workers | None, budget: int) -> int:
-    """The batch that keeps all workers busy: a probe has two points or more, which they share."""
+def auto_ahead(workers: Workers | None, method: Method, budget: int) -> int:
+    """How many steps must be asked before the one under way is complete, so that all workers are busy."""
     if workers is None:
-        return 1
-    return max(1, min((_count(workers.executor) + 1) // 2, budget // (2 * LEAST_STEPS)))
+        return 0
+    calls = method.difference.calls if method.algorithm is None else CALLS_OF_AUTO
+    return max(0, min(ceil(CALLS_A_WORKER * _count(workers.executor) / calls), budget // (LEAST_STEPS * calls)) - 1)
 
 
 def _count(executor: Any) -> int:
