@@ -283,7 +283,7 @@ def _after_step(s: ApartState, asked: ApartState, values: Values, drawn: list[tu
         return s
     g = sum(gradients[1:], gradients[0]) / len(gradients)
     outward = float(g @ (asked.x - s.run.x0))
-    late = s.late + 2.0 * float(g @ (s.s - asked.s)) if s.run.ahead else 0.0  # as in `steps`
+    late = s.late + 2.0 * float(g @ (s.s - asked.s)) if s.run.ahead and not s.dual else 0.0  # see `steps`
     s = s._replace(
         t=s.t + 1, late=late, s=s.s + g, G=s.G + float(g @ g), g_norm=float(length(g)), radial=s.radial + outward,
         radial_squares=s.radial_squares + outward**2,

@@ -54,7 +54,7 @@ def landed(s: AutoState, asked: AutoState, walks: Walks) -> AutoState:
         return s  # every estimate failed: the step is skipped
     g = total / count if count > 1 else total
     w = min(weight(asked), MOST_GROWTH * s.last_weight) if s.t > 0 else weight(asked)
-    if s.run.ahead:
+    if s.run.ahead and not s.dual:
         s = _behind(s, asked, g, w)
     s = stepped(s, g, w, *smoothed(s), asked.x)
     del g, total  # they may be large
@@ -66,6 +66,7 @@ def _behind(s: AutoState, asked: AutoState, g: Array, w: float) -> AutoState:
 
     Where gradients that were on their way at the same time agree, steps were longer than they should have been; where
     they are mostly noise, nothing was lost. Gradients of one time count like one: |a + b|^2 = |a|^2 + |b|^2 + 2 <a, b>.
+    Dual averaging has no need of it: its x follows from all gradients, not from one after the other.
     """
     since = s.s - (asked.unit / s.unit if s.unit > 0.0 else 1.0) * asked.s
     return s._replace(late=s.late + 2.0 * w * float(inner(g / s.metric, since)))
