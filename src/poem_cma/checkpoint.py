@@ -14,6 +14,8 @@ import os
 import re
 import tempfile
 import zipfile
+from collections import deque
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -173,7 +175,7 @@ def _unpack_lane(lane: Lane, packed: dict[str, Any], told: list[int], values: li
     for i in told:
         lane.values[i], values = values[: lane.sizes[i]], values[lane.sizes[i] :]
     lane.calls, lane.complete, lane.repeats = packed["calls"], packed["complete"], packed["repeats"]
-    lane.again, lane.bases = list(packed["bases"]), set(packed["bases"])
+    lane.bases = set(packed["bases"])
     lane.waiting = len(lane.values) - len(told) + len(lane.bases)
 
 
@@ -208,7 +210,7 @@ def _unpack(
     opt.history.rows = [(int(row[0]), *row[1:]) for row in arrays["history"].tolist()]
     opt._follow()
     opt._plain = False
-    randoms = opt._lanes.pop().randoms
+    randoms, opt._again = opt._lanes.pop().randoms, deque()
     opt._nfev, opt._issued = header["nfev"], header["issued"]
     for k, packed_lane in enumerate(header["flight"]):
         own = _unpack_fields(f"lane{k}_state_", packed_lane["state"], arrays, x0)
@@ -218,6 +220,8 @@ def _unpack(
         if not lane.complete and lane.sizes != opt._algorithm.stage(opt._active, lane.state, lane.randoms):
             raise ValueError("its probes do not fit the rest")
         opt._lanes.append(lane)
+        opt._again.extend((lane, i) for i in sorted(lane.bases))
+    opt._to_ask = deque(sorted(((lane, lane.first) for lane in opt._lanes), key=itemgetter(1)))
     return opt
 
 

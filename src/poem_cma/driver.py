@@ -116,7 +116,7 @@ class Driver:
                 return stop
             if opt.done:
                 return None, ""
-            if opt._asks_again:  # its base value is asked again, before anything else is told
+            if opt._again:  # its base value is asked again, before anything else is told
                 self._take(opt.ask(), first=True)
         return None
 

@@ -11,7 +11,7 @@ class Lane:
     """Most runs have one. With `ahead` steps asked before the one under way is complete, there are as many more."""
 
     __slots__ = (
-        "again", "bases", "calls", "complete", "first", "next", "randoms", "repeats", "sizes", "state", "values",
+        "bases", "calls", "complete", "first", "next", "randoms", "repeats", "sizes", "state", "values",
         "waiting",
     )  # fmt: skip
 
@@ -29,8 +29,7 @@ class Lane:
         self.values: list[list[float] | None] = [None] * self.waiting
         self.repeats = 0  # base values that were asked a second time
         self.next = 0
-        self.again: list[int] = []  # probes whose base value failed and is asked again, not handed out yet
-        self.bases: set[int] = set()  # the same, all of them; none when a stage is closed
+        self.bases: set[int] = set()  # probes whose base value failed and is asked again; none when a stage is closed
 
     def unasked(self) -> int | None:
         """The next probe of the stage that was not handed out."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterable
 from math import isfinite, nan
 from typing import Any
@@ -96,6 +97,7 @@ class Optimizer:
     def _start(self) -> None:
         self._plain = False  # whether the stage is a single probe that nobody holds, and nothing is unusual
         self._issued = 0  # probes of stages so far, where steps are asked ahead
+        self._again: deque[tuple[Lane, int]] = deque()  # base values that failed and are to be asked again
         self._follow()
         self._go_on_from(self._state)
 
@@ -104,6 +106,7 @@ class Optimizer:
         run = self._state.run
         self._active = run.method
         self._algorithm = _algorithm(run.method)
+        self._to_ask: deque[tuple[Lane, int]] = deque()  # stages, by their first probes, in the order of these
         randoms = self._algorithm.randoms(run.method, run, self.seed)
         self._lanes = [Lane(self._state, randoms)]  # steps in flight, the first of which is the next to be taken
 
@@ -135,6 +138,7 @@ class Optimizer:
     def _open(self, lane: Lane, sizes: list[int]) -> None:
         lane.open(sizes, self._issued if lane.state.run.ahead else lane.state.asked)
         self._issued += len(sizes)
+        self._to_ask.append((lane, lane.first))
 
     def _go_ahead(self) -> None:
         """Ask steps before those in flight are complete, as many as the run may."""
@@ -153,18 +157,22 @@ class Optimizer:
         if self._plain:  # no longer: somebody else will hold a probe
             self._plain = False
             self._open(self._lanes[0], self._lanes[0].sizes)
-        for lane in self._lanes:
-            if lane.again:
-                return self._base_probe(lane, lane.again.pop(0))
-        for lane in self._in_order():
-            if (i := lane.unasked()) is not None:
-                points, numbers = self._algorithm.points(self._active, lane.state, i, lane.randoms)
-                return Probe(self._to_user(matrix(points)), numbers, 2 * (lane.first + i))
-        return None
+        if self._again:
+            return self._base_probe(*self._again.popleft())
+        if (asked := self._unasked()) is None:
+            return None
+        lane, i = asked
+        points, numbers = self._algorithm.points(self._active, lane.state, i, lane.randoms)
+        return Probe(self._to_user(matrix(points)), numbers, 2 * (lane.first + i))
 
-    def _in_order(self) -> list[Lane]:
-        """The steps in flight in the order in which their stages were opened: probes are asked in one order."""
-        return sorted(self._lanes, key=_first) if len(self._lanes) > 1 else self._lanes
+    def _unasked(self) -> tuple[Lane, int] | None:
+        """The next probe that was not handed out: in the one order in which stages are opened, whoever is told when."""
+        while self._to_ask:
+            lane, first = self._to_ask[0]
+            if lane.first == first and (i := lane.unasked()) is not None:
+                return lane, i
+            self._to_ask.popleft()
+        return None
 
     def _base_probe(self, lane: Lane, i: int) -> Probe:
         points, numbers = self._algorithm.points(self._active, lane.state, i, lane.randoms)
@@ -206,19 +214,18 @@ class Optimizer:
             return True
         if self._barren >= BARREN_CALLS:
             return False
-        for lane in self._lanes:
-            if lane.again:
-                probe = self._base_probe(lane, lane.again.pop(0))
-                self.tell(probe, oracle(probe.points, probe.numbers))
-                return True
-        for lane in self._in_order():
-            if (i := lane.unasked()) is not None:
-                points, numbers = self._algorithm.points(self._active, lane.state, i, lane.randoms)
-                if self.scale is not None:
-                    points = (self._to_user(x[None])[0] for x in points)
-                self._take(lane, i, oracle(points, numbers), again=False)
-                return True
-        return False
+        if self._again:
+            probe = self._base_probe(*self._again.popleft())
+            self.tell(probe, oracle(probe.points, probe.numbers))
+            return True
+        if (asked := self._unasked()) is None:
+            return False
+        lane, i = asked
+        points, numbers = self._algorithm.points(self._active, lane.state, i, lane.randoms)
+        if self.scale is not None:
+            points = (self._to_user(x[None])[0] for x in points)
+        self._take(lane, i, oracle(points, numbers), again=False)
+        return True
 
     def _take_alone(self, F: list[float]) -> None:
         """Note the values of the only probe, some of which failed."""
@@ -258,8 +265,8 @@ class Optimizer:
         if again or base is None or isfinite(F[base]) or not any(map(isfinite, F)) or not self._one_more_call(lane):
             return False
         lane.repeats += 1
-        lane.again.append(i)
         lane.bases.add(i)
+        self._again.append((lane, i))
         return True
 
     def _one_more_call(self, lane: Lane) -> bool:
@@ -312,11 +319,6 @@ class Optimizer:
         if after.run.method is not self._active:
             self._follow()
         self._open_step()
-
-    @property
-    def _asks_again(self) -> bool:
-        """Whether the next probe is a base value that failed."""
-        return any(lane.again for lane in self._lanes)
 
     @property
     def done(self) -> bool:
@@ -402,10 +404,6 @@ class Optimizer:
 
 def _algorithm(method: Method) -> Algorithm:
     return method.algorithm or DESCENT
-
-
-def _first(lane: Lane) -> int:
-    return lane.first
 
 
 def _numbers(values: Any) -> list[float]:
