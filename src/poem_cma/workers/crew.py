@@ -134,13 +134,21 @@ class Crew:
             until = min((parcel.deadline for parcel in self._flight.values()), default=inf)
             seconds = max(0.0, min(seconds, until - now))
         answers = []
-        for ticket, replies in self._place.collect(seconds):
+        for ticket, replies in self._collected(seconds):
             parcel = self._landed(ticket)
             if ticket not in self._forgotten:
                 answers += self._lost(parcel, replies) if isinstance(replies, str) else self._opened(parcel, replies)
         if self._timeout is not None and self._alone_since is None:
             answers += self._give_up_late_ones(time.monotonic())
         return answers
+
+    def _collected(self, seconds: float) -> list[tuple[int, list[Reply] | str]]:
+        """What has come in; where workers have their next parcels at hand, also what comes in a moment later."""
+        collected = self._place.collect(seconds)
+        if collected and self._in_hand > 1 and len(self._flight) > self._place.slots():
+            time.sleep(self._parcels.moment)
+            collected += self._place.collect(0.0)
+        return collected
 
     def _begin_waiting(self) -> None:
         """Hand out what is waiting, as far as there are workers."""

@@ -68,6 +68,11 @@ class Parcels:
         self._alone = ALONE_AFTER_A_LOSS
 
     @property
+    def moment(self) -> float:
+        """A while that is short beside a call, in seconds."""
+        return min(0.25 * self._mean, 0.01)
+
+    @property
     def most(self) -> int:
         """Calls that a parcel may hold."""
         if not self._together or self._alone:
