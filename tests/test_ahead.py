@@ -211,6 +211,8 @@ class _Place:
             self.died, lost = True, list(self.tickets)
             self.tickets.clear()
             return [(ticket, NotBegun("died") if n else "died") for n, (ticket, _) in enumerate(lost)]
+        if not self.tickets:
+            return []
         ticket, tasks = self.tickets.popleft()
         return [(ticket, [Reply([1.0]) for _ in tasks])]
 
