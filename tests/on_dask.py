@@ -13,7 +13,7 @@ import time
 
 import numpy as np
 from distributed import Client, LocalCluster
-from runs import Heavy, bits, flaky, moody, run, slow
+from runs import Heavy, bits, flaky, moody, mortal, run, slow
 
 import poem_cma as pc
 from poem_cma.store import View
@@ -60,6 +60,11 @@ def main() -> None:
         # Workers that raise, die and hang.
         result = run(moody, budget=60, batch=2, workers=pc.Workers(client, timeout=3.0, retries=20))
         report["moody"] = bits(result) == bits(run(budget=60, batch=2))
+
+        # Workers that die with other calls at hand.
+        result = run(mortal, budget=60, ahead=7, workers=pc.Workers(client, retries=20))
+        report["mortal"] = bits(result) == bits(run(budget=60, ahead=7))
+        report["deaths"] = len(list(MARKS.glob("mortal-*")))
 
         # The cluster shrinks to nothing, and comes back.
         heard: list[str] = []

@@ -12,7 +12,7 @@ import time
 import numpy as np
 import ray
 from ray.cluster_utils import Cluster
-from runs import Heavy, bits, flaky, moody, run, slow
+from runs import Heavy, bits, flaky, moody, mortal, run, slow
 
 import poem_cma as pc
 from poem_cma.store import View
@@ -69,6 +69,11 @@ def main() -> None:
         # Workers that raise, die and hang.
         result = run(moody, budget=40, batch=2, workers=pc.Workers(ray, timeout=6.0, retries=20))
         report["moody"] = bits(result) == bits(run(budget=40, batch=2))
+
+        # Workers that die with other calls at hand.
+        result = run(mortal, budget=60, ahead=7, workers=pc.Workers(ray, retries=20))
+        report["mortal"] = bits(result) == bits(run(budget=60, ahead=7))
+        report["deaths"] = len(list(MARKS.glob("mortal-*")))
     finally:
         ray.shutdown()
         cluster.shutdown()

@@ -69,6 +69,15 @@ def moody(x: np.ndarray, i: int) -> float:
     return P.fun(x, i)
 
 
+def mortal(x: np.ndarray, i: int) -> float:
+    """Kills its process the first time that it is called at some points, of which a folder keeps count."""
+    mark = pathlib.Path(os.environ["POEM_CMA_TEST_FOLDER"]) / f"mortal-{x.tobytes().hex()}-{i}"
+    if np.random.default_rng(np.frombuffer(x.tobytes(), dtype=np.uint32)).random() < 0.08 and not mark.exists():
+        mark.touch()
+        os._exit(3)
+    return P.fun(x, i)
+
+
 class Heavy:
     """An objective with much data, that writes down where it is unpacked."""
 

@@ -44,6 +44,8 @@ def test_dask(tmp_path: pathlib.Path) -> None:
     assert found["lost"] > 0
     assert found["workers"] == 3
     assert found["moody"]
+    assert found["mortal"]
+    assert found["deaths"] > 2
     assert found["paused"]
     assert found["heard"] == ["no", "workers"]  # are left; are back
 
@@ -56,6 +58,8 @@ def test_ray(tmp_path: pathlib.Path) -> None:
     assert found["killed"]  # bit for bit, though a node was killed and one was added
     assert found["lost"] > 0
     assert found["moody"]
+    assert found["mortal"]
+    assert found["deaths"] > 2
 
 
 def test_mpi(tmp_path: pathlib.Path) -> None:
