@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import tracemalloc
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from runs import METHODS, P, bits, flaky, run
 
 import poem_cma as pc
-from poem_cma import problems
+from poem_cma import problems, setup
 from poem_cma.workers.crew import Crew, NotBegun
 from poem_cma.workers.task import Reply, Task
 
@@ -161,6 +162,16 @@ def test_a_larger_budget_goes_on_with_what_is_in_flight(tmp_path: Any) -> None:
     assert "700 calls" in result.message
     with pytest.raises(RuntimeError, match="its ahead is 4, here it is 3"):
         run(store=store, ahead=3, budget=700)
+
+
+@pytest.mark.parametrize("method", ["poem", "auto"])
+def test_the_memory_that_is_stated_is_enough(method: str) -> None:
+    x0 = np.zeros(100_000)
+    tracemalloc.start()
+    pc.minimize(lambda x: float(np.abs(x - 0.1).sum()), x0, method=method, budget=300, ahead=8, seed=0, evaluate=0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < setup.working_memory(METHODS[method], x0, ahead=8)
 
 
 @pytest.mark.parametrize("bad", [-1, 1.5, True, "many"])

@@ -124,7 +124,7 @@ def make_run(method: Method, x0: Array, domain: Any, budget: float, batch: int, 
         method = method.fallback
     elif method.unshared is not None and not paired:
         method = method.unshared
-    check_working_memory(method, x0)
+    check_working_memory(method, x0, ahead)
     if domain.hull_dimension(len(x0)) == 0:
         raise ValueError("the domain is a single point: there is nothing to optimise")
     settings = method.settings
@@ -183,9 +183,12 @@ def _pairs(method: Method, d: int, budget: float) -> int:
     return max(1, int(most))
 
 
-def working_memory(method: Method, x0: Array) -> int:
-    """Bytes that a run takes: eight vectors; `auto` works in about sixteen, and in up to 32 directions."""
-    return (8 if method.algorithm is None else 48) * x0.nbytes
+def working_memory(method: Method, x0: Array, ahead: int = 0) -> int:
+    """Bytes that a run takes: eight vectors; `auto` works in about sixteen, and in up to 32 directions.
+
+    Each step that is asked ahead holds a state and, in `auto`, its directions.
+    """
+    return (8 + 3 * ahead if method.algorithm is None else 48 + 8 * ahead) * x0.nbytes
 
 
 def machine_memory() -> float:
@@ -196,14 +199,15 @@ def machine_memory() -> float:
         return inf
 
 
-def check_working_memory(method: Method, x0: Array) -> None:
+def check_working_memory(method: Method, x0: Array, ahead: int = 0) -> None:
     """Refuse a run that this machine cannot hold, before anything of it is made."""
-    needed, there = working_memory(method, x0), machine_memory()
+    needed, there = working_memory(method, x0, ahead), machine_memory()
     if needed > there:
         half = " Give x0 in float32 for half of it," if x0.dtype == np.float64 else " Use"
+        fewer = f", fewer than {ahead} steps ahead" if ahead else ""
         raise MemoryError(
             f"{method.name} in {len(x0)} dimensions needs about {needed / 2**30:.1f} GiB, and this machine has "
-            f"{there / 2**30:.1f} GiB.{half} or a machine with more; POEM needs least"
+            f"{there / 2**30:.1f} GiB.{half}{fewer} or a machine with more; POEM needs least"
         )
 
 
