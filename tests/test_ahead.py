@@ -17,6 +17,8 @@ from runs import METHODS, P, bits, flaky, run
 
 import poem_cma as pc
 from poem_cma import problems, setup
+from poem_cma.auto.compare import _begin_again
+from poem_cma.auto.scale import in_subspace
 from poem_cma.workers.crew import Crew, NotBegun
 from poem_cma.workers.task import Reply, Task
 
@@ -113,6 +115,18 @@ def test_gradients_that_agree_and_come_late_do_not_overshoot(method: str) -> Non
 
     result = pc.minimize(f, np.zeros(10), method=method, budget=10_000, seed=0, ahead=63, evaluate=0)
     assert f(result.x) < 0.1 * f(np.zeros(10))
+
+
+@pytest.mark.parametrize("change", ["begin again", "subspace"])
+def test_what_late_gradients_add_goes_with_the_squares(change: str) -> None:
+    opt = pc.Optimizer(np.zeros(6), method="auto", budget=4000, seed=0, ahead=3)
+    while opt._state.late <= 0.0:
+        probe = opt.ask()
+        assert probe is not None
+        opt.tell(probe, [float(np.abs(x - 0.3).sum()) for x in probe.points])
+    s = opt._state
+    after = _begin_again(s) if change == "begin again" else in_subspace(s._replace(R=3.0 * s.R))
+    assert after.late / s.late == pytest.approx(after.G.sum() / s.G.sum())
 
 
 @pytest.mark.parametrize(("method", "least"), [("poem", 0.99), ("auto", 0.9)])

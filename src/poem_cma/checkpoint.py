@@ -150,7 +150,7 @@ def _pack_fields(prefix: str, s: Any, other: Any, arrays: dict[str, Array]) -> d
     """The fields of a state, but for those it shares with another one: arrays go where arrays go."""
     scalars: dict[str, Any] = {}
     for name, value in s._asdict().items():
-        if name in ("run", "search") or value is getattr(other, name, None):
+        if name in ("run", "search") or (other is not None and value is getattr(other, name)):
             continue
         if isinstance(value, np.ndarray):
             arrays[prefix + name] = value

@@ -91,7 +91,7 @@ def _begin_again(s: AutoState) -> AutoState:
     x0, nothing = s.run.x0, even(0.0, s.x)
     return s._replace(
         x=x0, centre=x0, r=0.0, averages=np.tile(x0, (len(DECAYS), 1)), R=SMALLER * s.R, mu=SMALLER * s.mu, s=nothing,
-        G=nothing, path_weight=0.0, radial=0.0, radial_squares=0.0, promised=0.0, rescale_at=EVERY * s.weight,
+        G=nothing, late=0.0, path_weight=0.0, radial=0.0, radial_squares=0.0, promised=0.0, rescale_at=EVERY * s.weight,
         alarmed=False, check_at=first_check(s),
     )  # fmt: skip
 

@@ -82,7 +82,8 @@ def followed(R: float, r: float, radial: float, radial_squares: float) -> float:
 def in_subspace(s: AutoState) -> AutoState:
     """From random directions to a subspace: the scale without what was at random, and steps as long as before."""
     R = min(_distance(s), s.R) or s.R
-    return s._replace(R=R, G=s.G * (R / s.R) ** 2)
+    change = (R / s.R) ** 2
+    return s._replace(R=R, G=s.G * change, late=s.late * change)
 
 
 def _distance(s: AutoState) -> float:
