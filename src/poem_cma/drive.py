@@ -33,10 +33,8 @@ def drive(
         objective = Objective(fun, sample, seed, vectorized, on_failure)
         method = settings["method"] = by_name(settings["method"])
         if batch == "auto":
-            chosen = (
-                kept.settings if kept.exists else {"batch": 1, "ahead": ahead or auto_ahead(workers, method, budget)}
-            )
-            batch, ahead = chosen["batch"], chosen["ahead"]
+            chosen = (1, ahead or auto_ahead(workers, method, budget))
+            batch, ahead = (kept.settings["batch"], kept.settings["ahead"]) if kept.exists else chosen
         opt = Optimizer(x0, budget=budget - final, seed=seed, batch=batch, ahead=ahead, **settings)
         given, first_failure = describe(opt, name, vectorized, sample is not None), None
         if isinstance(kept, Store):

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from poem_cma._types import Array
+from poem_cma.auto.ahead import step_ahead, taken_up
 from poem_cma.auto.compare import CANDIDATES, after_check, after_pick, candidates, check_pairs, finished, picks
 from poem_cma.auto.estimators import step_length
 from poem_cma.auto.prove import after_proof, proof_places, proof_point
@@ -34,7 +35,7 @@ from poem_cma.auto.replay import sample_number
 from poem_cma.auto.scale import first_distance
 from poem_cma.auto.start import after_start, first_estimates
 from poem_cma.auto.state import CHECK, DECAYS, HAAR, PICK, PROVE, RAY, START, STEP, WALK, AutoState, empty, even
-from poem_cma.auto.steps import ahead, landed, onward, taken_up, with_room
+from poem_cma.auto.steps import after_step, onward, with_room
 from poem_cma.auto.walks import Walks
 from poem_cma.core import Method, Run, Values
 from poem_cma.domains import Box
@@ -155,7 +156,7 @@ class Auto:
         """The state after a step whose estimates are complete."""
         if asked is not s:
             s = taken_up(s, asked)._replace(nfev=nfev)
-        s = landed(s, asked, walks)
+        s = after_step(s, asked, walks)
         if not alone:
             return s
         after = onward(s)
@@ -163,7 +164,7 @@ class Auto:
 
     def ahead(self, method: Method, s: AutoState, flight: list[AutoState]) -> AutoState | None:
         """Where the step after those in flight begins; None if it must wait for them."""
-        return ahead(s, flight)
+        return step_ahead(s, flight)
 
     def _fit(self, s: AutoState, walks: Walks) -> AutoState:
         """End the run in time: a stage that does not fit in the budget gives way to the last one."""

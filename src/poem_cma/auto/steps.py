@@ -9,21 +9,21 @@ import numpy as np
 
 from poem_cma._types import Array
 from poem_cma.arithmetic import MANY, ONE, distance, inner, largest, length, plus, quotient, summed
-from poem_cma.auto.choose import DIRECTIONS, learn, next_estimator, usual_calls
+from poem_cma.auto.choose import DIRECTIONS, learn, next_estimator
 from poem_cma.auto.compare import CANDIDATES, checks, hand_over, picks
 from poem_cma.auto.estimators import step_length
 from poem_cma.auto.remarks import NO_CHANGE, NO_PROGRESS
-from poem_cma.auto.replay import PLACES, remember, remembered
+from poem_cma.auto.replay import remember
 from poem_cma.auto.scale import EVERY, in_subspace, rescaled
 from poem_cma.auto.staircase import Staircase
-from poem_cma.auto.state import CHECK, HAAR, REPLAY, STEP, WALK, AutoState, has, is_even, unknown
+from poem_cma.auto.state import CHECK, HAAR, REPLAY, STEP, AutoState, has, is_even, unknown
 from poem_cma.auto.walks import Walks, estimate
 from poem_cma.core import smoothed as running
 from poem_cma.core import smoothed_value
 
 __all__ = [
-    "MOST_GROWTH", "ahead", "at_scale", "landed", "next_step", "noted", "onward", "ready", "smoothed", "stepped",
-    "taken_up", "weight", "with_room",
+    "MOST_GROWTH", "after_step", "at_scale", "next_step", "noted", "onward", "ready", "smoothed", "spent", "stepped",
+    "weight", "with_room",
 ]  # fmt: skip
 
 _CHECK_AT = 0.2  # of the budget
@@ -33,7 +33,7 @@ _LEAST = 1e-9  # of the largest coordinate, for mu
 _RESOLVED = 300.0  # rounding errors that a difference must be worth
 
 
-def landed(s: AutoState, asked: AutoState, walks: Walks) -> AutoState:
+def after_step(s: AutoState, asked: AutoState, walks: Walks) -> AutoState:
     """Put the estimates of a step together, and move: s is where the run has come to, `asked` where the step began."""
     total, count = None, 0
     for j in range(len(s.values)):
@@ -75,7 +75,7 @@ def _behind(s: AutoState, asked: AutoState, g: Array, w: float) -> AutoState:
 def onward(s: AutoState) -> Any:
     """What comes after a step, and nothing else is in flight; a run that has not moved at all goes on as POEM."""
     s = next_step(s)
-    if not s.settled and _spent(s):
+    if not s.settled and spent(s):
         if np.array_equal(s.average, s.run.x0) and has(s.run, "check"):  # no need to compare
             return hand_over(s, NO_CHANGE if s.flat else NO_PROGRESS)
         if checks(s.run):
@@ -83,46 +83,9 @@ def onward(s: AutoState) -> Any:
     return s._replace(stage=CHECK) if s.nfev >= s.check_at else s
 
 
-def _spent(s: AutoState) -> bool:
+def spent(s: AutoState) -> bool:
     """Whether so many calls are spent that something should have come of them."""
     return s.nfev > _CHECK_AT * s.run.budget
-
-
-def ahead(s: AutoState, flight: list[AutoState]) -> AutoState | None:
-    """Where the step after those in flight begins, as seen from s; None if it must wait for them.
-
-    How many calls those will take is not known yet: they count with the most. Near the end of the budget a walk gets no
-    more than twice what one usually takes; where that is not enough, it makes do with coarser differences.
-    """
-    if s.stage != STEP or s.nfev >= s.check_at or (not s.settled and _spent(s)):
-        return None
-    last = flight[-1]
-    s = s._replace(
-        kind=last.kind, q=last.q, trial=last.trial, values=last.values, samples=last.samples, before=last.before,
-        replayed=last.replayed + (len(last.values) if last.kind == REPLAY else 0),
-        trial_calls=s.trial_calls + sum(a.values.size // len(a.values) for a in flight if a.trial),
-        nfev=s.nfev + int(sum(_most(a) for a in flight)),
-    )  # fmt: skip
-    s = next_step(s)
-    left = s.run.budget - picks(s.run) * CANDIDATES - s.nfev
-    if _most(s) > left and s.kind == WALK:
-        s = s._replace(most_calls=2 * usual_calls(s) * len(s.values))
-    return s if _most(s) <= left else None
-
-
-def _most(s: AutoState) -> float:
-    """The calls that a step may take."""
-    if s.kind == REPLAY:
-        return sum(PLACES if remembered(s, j) is not None else s.q + 1 for j in range(len(s.values)))
-    return min(s.most_calls, s.values.size)
-
-
-def taken_up(s: AutoState, asked: AutoState) -> AutoState:
-    """s, about to land the step that was asked from an earlier state, with all values told."""
-    return s._replace(
-        kind=asked.kind, q=asked.q, trial=asked.trial, values=asked.values, samples=asked.samples, mu=asked.mu,
-        before=asked.before, step_calls=asked.step_calls, eps=min(s.eps, asked.eps),
-    )  # fmt: skip
 
 
 # The formulas of a step, for one run and for many together, as in `arithmetic`
@@ -207,17 +170,9 @@ def next_step(s: AutoState) -> AutoState:
     n = s.run.domain.hull_dimension(len(s.x))
     size = 1 + (min(s.q, n - k) + k if s.kind == HAAR else s.q)
     rescale_at = s.rescale_at or EVERY * s.weight
-    return with_room(
-        ready(
-            s,
-            len(s.values),
-            stage=STEP,
-            step_calls=0,
-            most_calls=inf,
-            rescale_at=rescale_at,
-            values=unknown(count, size),
-        )
-    )
+    return with_room(ready(
+        s, len(s.values), stage=STEP, step_calls=0, most_calls=inf, rescale_at=rescale_at, values=unknown(count, size),
+    ))  # fmt: skip
 
 
 def ready(s: AutoState, samples: int, **changes: Any) -> AutoState:

@@ -31,9 +31,9 @@ class NotBegun(str):
 
 
 class Place(Protocol):
-    """Where tasks are worked on: a worker has one parcel of them at a time, and may have the next `in_hand`."""
+    """Where tasks are worked on: a worker works on one parcel of them at a time."""
 
-    in_hand: int  # parcels that a worker may have
+    in_hand: int  # parcels that a worker may have: the one it works on, and those that come next
 
     def slots(self) -> int:
         """Workers there are now."""
