@@ -25,7 +25,7 @@ from poem_cma._types import Array
 from poem_cma.core import Method, Run
 from poem_cma.descent import State
 from poem_cma.history import History
-from poem_cma.lane import Lane
+from poem_cma.lanes import Lane
 from poem_cma.methods import by_name
 from poem_cma.search import Search, anisotropic
 from poem_cma.spectrum import Spectrum
