@@ -217,6 +217,7 @@ def auto(
     metric: bool = True,
     rescaling: bool = True,
     units: bool = True,
+    race: bool = True,
     replay: bool = True,
     check: bool = True,
     pick: bool = True,
@@ -245,6 +246,8 @@ def auto(
         Let the scale follow the average; without it the first scale stays.
     units : bool
         Measure every variable by its slopes, where values along a ray show that to be much better.
+    race : bool
+        Where slopes differ by more than a factor of 100, run with and without such units for a while, and compare.
     replay : bool
         Spend the last quarter of the calls on samples that were seen before, where that is cheap.
     check : bool
@@ -268,6 +271,7 @@ def auto(
         "metric": metric,
         "rescaling": rescaling,
         "units": units,
+        "race": race,
         "replay": replay,
         "check": check,
         "pick": pick,

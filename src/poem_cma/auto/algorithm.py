@@ -6,12 +6,13 @@
 with g the gradient and s the sum of all, D a diagonal metric, Gamma the sum of the squared gradients in it, and R the
 scale. Descent forgets where it came from, which is better where nothing is in the way; dual averaging presses against
 the bounds of a domain, which is better where the solution lies there. The gradients come from the estimators; a step
-may take several stages on one xi. Six kinds of stage:
+may take several stages on one xi. Seven kinds of stage:
 
 START   a few estimates at x_0, with a tiny step;
 RAY     values along the ray they point to, further and further out, give the first scale;
 PROVE   each of them is asked on the ray that the others point to: is that scale theirs, or the function's?
 STEP    one estimate around x, then a new x; the last quarter of them asks old samples again;
+RACE    where two metrics are tried, their averages are compared after some steps with each;
 CHECK   is the average worse than x_0? Then the run begins again at a smaller scale, or goes on with pairs far apart;
         and is it better, where no scale was found? If not, POEM takes over, whose scale can grow;
 PICK    at the end, the averages, the last iterate and x_0 are compared on common samples.
@@ -30,12 +31,13 @@ from poem_cma.auto.ahead import step_ahead, taken_up
 from poem_cma.auto.compare import CANDIDATES, after_check, after_pick, candidates, check_pairs, finished, picks
 from poem_cma.auto.estimators import step_length
 from poem_cma.auto.prove import after_proof, proof_places, proof_point
+from poem_cma.auto.race import after_race, race_pairs, rival_average
 from poem_cma.auto.ray import after_ray, on_ray, ray_places
 from poem_cma.auto.replay import sample_number
 from poem_cma.auto.scale import first_distance
 from poem_cma.auto.start import after_start, first_estimates
-from poem_cma.auto.state import CHECK, DECAYS, HAAR, PICK, PROVE, RAY, START, STEP, WALK, AutoState, empty, even
-from poem_cma.auto.steps import after_step, onward, with_room
+from poem_cma.auto.state import CHECK, DECAYS, HAAR, PICK, PROVE, RACE, RAY, START, STEP, WALK, AutoState, empty, even
+from poem_cma.auto.steps import after_step, next_step, onward, with_room
 from poem_cma.auto.walks import Walks
 from poem_cma.core import Method, Run, Values
 from poem_cma.domains import Box
@@ -64,7 +66,8 @@ class Auto:
         zero = even(0.0, x0)
         s = AutoState(
             run=run, stage=START, t=0, x=x0, centre=x0, r=0.0, mu=tiny, s=zero, G=zero, late=0.0, unit=0.0, R=tiny,
-            dual=False, radial=0.0, radial_squares=0.0, promised=0.0, check_at=inf, alarmed=False, weight=0.0,
+            dual=False, radial=0.0, radial_squares=0.0, promised=0.0, check_at=inf, alarmed=False, lap=0,
+            aside=empty(0, d), aside_numbers=empty(0), weight=0.0,
             path_weight=0.0, last_weight=0.0, rescale_at=0.0, grown=0,
             averages=np.tile(x0, (len(DECAYS), 1)), metric=even(1.0, x0), by_units=False, squares=zero, tested=zero,
             active=zero, order=order, kind=kind, choice=HAAR, q=q, trial=kind == WALK, trial_calls=0, step_calls=0,
@@ -101,6 +104,8 @@ class Auto:
             return [(j, list(range(len(ray_places(s))))) for j in range(len(s.values))]
         if s.stage == PROVE:
             return [(j, list(range(len(proof_places(s))))) for j in range(len(s.values))]
+        if s.stage == RACE:
+            return [(j, [0, 1]) for j in range(race_pairs(s.run))]
         if s.stage == CHECK:
             return [(j, [0, 1]) for j in range(check_pairs(s))]
         if s.stage == PICK:
@@ -118,7 +123,7 @@ class Auto:
         elif s.stage == PROVE:
             points = (np.array(proof_point(s, j, i, r)) for i, r in proof_places(s))
         else:
-            points = (x.copy() for x in ((s.run.x0, s.average) if s.stage == CHECK else candidates(s)))
+            points = (x.copy() for x in _compared(s))
         number = sample_number(s, j) if s.stage == STEP else s.samples + j
         return points, [number] * len(places)
 
@@ -134,6 +139,8 @@ class Auto:
         if s.stage in (RAY, PROVE):
             after = after_ray(s, values) if s.stage == RAY else after_proof(s, values)
             return self._fit(after, walks) if isinstance(after, AutoState) else after
+        if s.stage == RACE:
+            return self._fit(next_step(after_race(s, values)), walks)
         if s.stage == CHECK:
             after = after_check(s, values)
             return self._fit(with_room(after), walks) if isinstance(after, AutoState) else after
@@ -172,7 +179,7 @@ class Auto:
         left = s.run.budget - last - s.nfev
         if s.stage in (START, STEP) and s.values.size <= left:
             return s  # whichever places are asked
-        if s.stage in (START, RAY, PROVE, STEP, CHECK) and sum(self.stage(None, s, walks)) > left:  # type: ignore[arg-type]
+        if s.stage in (START, RAY, PROVE, STEP, RACE, CHECK) and sum(self.stage(None, s, walks)) > left:  # type: ignore[arg-type]
             s = s._replace(samples=s.samples + len(s.values))
             return s._replace(stage=PICK) if last else finished(s)
         return s
@@ -188,6 +195,13 @@ class Auto:
         """The point to use."""
         x: Array = candidates(s)[s.picked]
         return x
+
+
+def _compared(s: AutoState) -> Iterable[Array]:
+    """The points that are asked on every xi where points are compared."""
+    if s.stage == RACE:
+        return rival_average(s), s.average
+    return (s.run.x0, s.average) if s.stage == CHECK else candidates(s)
 
 
 def _filled(values: Array, asked: list[tuple[int, list[int]]], told: Values) -> Array:

@@ -15,14 +15,17 @@ import numpy as np
 
 from poem_cma._types import Array
 from poem_cma.arithmetic import largest, length
-from poem_cma.auto.replay import replaying
+from poem_cma.auto.replay import PLACES, replaying
 from poem_cma.auto.state import HAAR, REPLAY, START, WALK, AutoState, has
 from poem_cma.core import Run
 
-__all__ = ["DIRECTIONS", "affordable", "learn", "next_estimator", "on_axes", "trial_at", "usual_calls"]
+__all__ = [
+    "BESIDE", "DIRECTIONS", "affordable", "in_subspace_calls", "learn", "next_estimator", "on_axes", "rejudged",
+    "trial_at", "usual_calls",
+]  # fmt: skip
 
 DIRECTIONS = 4  # random directions a step
-_BESIDE = 2  # random directions beside a subspace
+BESIDE = 2  # random directions beside a subspace
 _FEW_AXES = 32  # so few that walks are always taken
 _TRIALS, _JUDGED = 8, 16  # full walks before the rank of the gradients is judged, and the most that are judged together
 _EVEN = 0.6  # rank per axis, from which on gradients fill the space
@@ -30,6 +33,7 @@ _FIRST_SHARE, _LATER_SHARE = 0.33, 0.05  # of the calls for trials, before and a
 _FIRST_AFFORDED, _AFFORDED = 0.1, 0.02  # of the budget, for a full walk
 _CHEAP = 0.6  # calls per axis at which walks win
 _MOST_SUBSPACE = 28
+_DEAR = 5  # times as many calls as an old sample takes: then a step in the subspace gives way to those
 _WORTH = 3.0  # a step in the subspace must be so many times cheaper than a full walk
 _IN_DOUBT, _SPARE = 1.2, 3.0  # the rank may be so many times what it seems, and a few walks must confirm the subspace
 _FAR_MORE = 3.0  # times what steps so far have told, by which those to come in a subspace must be worth it
@@ -49,8 +53,15 @@ def next_estimator(s: AutoState, left: float) -> AutoState:
         return _using(s, WALK, max(1, int(min(growing, n, left - 1))))
     if axes_allowed and s.nfev >= trial_at(s) and n + 1 <= left and affordable(s, n):
         return _using(s, WALK, n, trial=True)
-    q = _BESIDE if s.use_subspace else DIRECTIONS
+    if s.use_subspace and _DEAR * PLACES <= in_subspace_calls(s) <= left and replaying(s):
+        return _using(s, REPLAY, in_subspace_calls(s) - 1)
+    q = BESIDE if s.use_subspace else DIRECTIONS
     return _using(s, HAAR, max(1, int(min(q, left - 1))))
+
+
+def in_subspace_calls(s: AutoState) -> int:
+    """The calls of a step in the subspace: at the base, along its directions, and along a few beside."""
+    return 1 + len(s.subspace) + BESIDE
 
 
 def _using(s: AutoState, kind: str, q: int, trial: bool = False) -> AutoState:
@@ -104,14 +115,23 @@ def learn(s: AutoState, g: Array, active: bool, calls: int) -> AutoState:
     judged = s.trial or (s.choice == WALK and len(s.gradients) < _JUDGED)
     if judged:
         s = s._replace(gradients=np.concatenate((s.gradients, g[None]))[-_JUDGED:])
+    return rejudged(s) if judged else s._replace(choice=WALK if _cheap(s) else s.choice, learning=False)
+
+
+def rejudged(s: AutoState) -> AutoState:
+    """What the full gradients so far say of the estimators, in the metric of now."""
     choice, learning = s.choice, False
-    if costs.mean() < _CHEAP:
+    if _cheap(s):
         choice = WALK
-    elif judged and not s.use_subspace:
+    elif not s.use_subspace:
         rank = _rank(s) if len(s.gradients) >= _TRIALS else math.nan
         choice = WALK if rank > _EVEN * len(s.order) else HAAR
         learning = choice == HAAR and _pays(s, rank)
     return s._replace(choice=choice, learning=learning)
+
+
+def _cheap(s: AutoState) -> bool:
+    return len(s.costs) > 0 and float(s.costs.mean()) < _CHEAP
 
 
 def _pays(s: AutoState, rank: float) -> bool:
@@ -121,7 +141,7 @@ def _pays(s: AutoState, rank: float) -> bool:
     random directions as much costs (1 + sqrt(k + 1))^2 calls, and takes shorter steps. But all k must be known.
     """
     k, n = len(s.subspace), len(s.order)
-    few = rank < _IN_DOUBT * _MOST_SUBSPACE and _WORTH * (max(rank, k) + _BESIDE + 1) < n
+    few = rank < _IN_DOUBT * _MOST_SUBSPACE and _WORTH * (max(rank, k) + BESIDE + 1) < n
     missing = min(_IN_DOUBT * rank + _SPARE, _MOST_SUBSPACE) - k
     calls, left = missing * _cost(s) * n, s.run.budget - s.nfev
     return few and 0.0 < calls < _LEARNING_SHARE * left and _in_time(s, rank, left - calls) and has(s.run, "subspace")
@@ -134,7 +154,7 @@ def _in_time(s: AutoState, k: float, left: float) -> bool:
     1 / (1 + (k + 1) / q), and one in the subspace, for k + 3 calls, tells 1.
     """
     told = s.t * DIRECTIONS / (DIRECTIONS + k + 1.0)
-    return left / (k + _BESIDE + 1.0) > _FAR_MORE * told
+    return left / (k + BESIDE + 1.0) > _FAR_MORE * told
 
 
 def _extend(s: AutoState, g: Array) -> AutoState:
@@ -153,9 +173,9 @@ def _extend(s: AutoState, g: Array) -> AutoState:
     use = False
     if len(shares) == 2 and has(s.run, "subspace"):
         e = float(shares.min())
-        calls = k + _BESIDE + 1
+        calls = k + BESIDE + 1
         worth = s.use_subspace or (_WORTH * calls < d and _in_time(s, k, s.run.budget - s.nfev))  # once in use, it is
-        use = worth and e > _ALL and calls * (e + (d - k) / _BESIDE * (1.0 - e)) < _FEW_AXES
+        use = worth and e > _ALL and calls * (e + (d - k) / BESIDE * (1.0 - e)) < _FEW_AXES
     subspace = s.subspace
     if unseen > 1e-6 and not use:
         subspace = np.concatenate((subspace, rest[None] / math.sqrt(unseen)))
@@ -163,9 +183,12 @@ def _extend(s: AutoState, g: Array) -> AutoState:
 
 
 def _rank(s: AutoState) -> float:
-    """One over the mean squared cosine between full gradients of different samples, in the metric."""
-    m = s.squares / np.maximum(s.tested, 1.0)
-    F = s.gradients / np.sqrt(np.maximum(m, 1e-4 * m.mean()) if m.any() else 1.0)
+    """One over the mean squared cosine between full gradients of different samples, with slopes of like size."""
+    D = s.metric
+    if not s.by_units and s.squares.any():
+        m = s.squares / np.maximum(s.tested, 1.0)
+        D = np.maximum(m, 1e-4 * m.mean())  # without units, slopes that hardly matter stay small
+    F = s.gradients / np.sqrt(D)
     F = F[F.any(axis=1)]
     F /= largest(F)
     F /= length(F)  # lengths may differ by much, and one would stand for all

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from math import inf, isfinite, sqrt
+from math import inf, isfinite, log10, sqrt
 from typing import Any
 
 import numpy as np
@@ -110,7 +110,10 @@ def excess_of(F: Array) -> tuple[float, float]:
 
 
 def after_pick(s: AutoState, values: Values) -> AutoState:
-    """Return another candidate than the usual average only if it is better by more than a standard error."""
+    """Return another candidate than the usual average only if it is better beyond chance.
+
+    The more samples, the smaller what is left to gain, and the more standard errors a difference must be worth.
+    """
     V = np.array(values)
     V = V[np.isfinite(V).all(axis=1)]
     picked = s.picked
@@ -120,8 +123,8 @@ def after_pick(s: AutoState, values: Values) -> AutoState:
         E = E[plausible(np.abs(E).max(axis=1))]
         E = E / (float(np.abs(E).max()) or 1.0)  # squares of 1e300 would overflow
         gain, error = E.mean(axis=0), E.std(axis=0, ddof=1) / sqrt(len(E))
-        gain = np.where(gain < -error, gain, 0.0)
-        picked = int(gain.argmin()) if gain.min() < 0.0 else picked
+        at_worst = gain + max(1.0, log10(len(E))) * error
+        picked = int(at_worst.argmin()) if at_worst.min() < 0.0 else picked
     return finished(s._replace(picked=picked, samples=s.samples + picks(s.run)))
 
 

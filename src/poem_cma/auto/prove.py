@@ -14,8 +14,10 @@ from math import inf, sqrt
 import numpy as np
 
 from poem_cma._types import Array
+from poem_cma.auto.choose import rejudged
 from poem_cma.auto.compare import first_check
 from poem_cma.auto.plausible import plausible
+from poem_cma.auto.race import against, worth_a_race
 from poem_cma.auto.scale import bounds_matter, in_metric, in_units, spread_of_slopes
 from poem_cma.auto.state import PROVE, AutoState, empty, size
 from poem_cma.auto.steps import at_scale, next_step
@@ -38,7 +40,7 @@ _ENOUGH = 0.5  # and so much of the decrease is enough there for the metric in w
 def proof(s: AutoState, favoured: int, radii: list[float], endless: bool) -> AutoState:
     """Ask every first sample on the rays of the others, from these radii inwards; if there are enough of them."""
     if len(s.own) < _FEWEST:
-        return _begun(s, favoured, radii[favoured], radii[favoured])
+        return next_step(_begun(s, favoured, radii[favoured], radii[favoured]))
     inwards = _ALL_THE_WAY if endless else _INWARDS
     none = empty(len(radii), 0)
     return s._replace(stage=PROVE, favoured=favoured, radii=np.outer(radii, inwards), ray_values=none, ray_errors=none)
@@ -71,12 +73,19 @@ def after_proof(s: AutoState, values: Values) -> AutoState:
     i = s.favoured
     if len(s.radii) == 2 and not (i == 1 and demanded(s) < 1.0):
         i = 1 - i if at_worst[1 - i].min() < at_best[i, s.ray_values[i].argmin()] else i
-    furthest = float(s.radii[i, 0])
-    if sure[i]:
+
+    def begun(i: int) -> AutoState:
+        furthest = float(s.radii[i, 0])
+        if not sure[i]:
+            return _begun(s, i, furthest if at_best[i, 0] <= 0.0 else 0.0, furthest)
         radius = least_radius(s.radii[i], at_worst[i])
         proven = at_worst[i, 0] < 0.0 and at_best[i, 0] <= at_worst[i].min()
         return _begun(s, i, radius, furthest if proven else min(_ASLANT * radius, furthest))
-    return _begun(s, i, furthest if at_best[i, 0] <= 0.0 else 0.0, furthest)
+
+    if demanded(s) < 1.0:
+        s = s._replace(kept=0)  # differences at x_0 were too short to see small slopes well
+    races = len(s.radii) == 2 and worth_a_race(s)
+    return next_step(against(begun(i), begun(1 - i)) if races else begun(i))
 
 
 def demanded(s: AutoState) -> float:
@@ -109,7 +118,7 @@ def _begun(s: AutoState, i: int, radius: float, R: float) -> AutoState:
     """Begin on the i-th ray at a distance from x_0, with the scale R; the estimates at x_0 count as one."""
     x = _on_ray(s, s.s, i, radius)
     if i == 1:
-        s = in_metric(s, in_units(s))._replace(by_units=True)
+        s = rejudged(in_metric(s, in_units(s))._replace(by_units=True))
     nothing = empty(0, len(s.x))
     s = s._replace(dual=bounds_matter(s.run, R), rays=nothing, own=nothing, check_at=first_check(s))
     if s.dual:
@@ -117,7 +126,7 @@ def _begun(s: AutoState, i: int, radius: float, R: float) -> AutoState:
     else:
         away = x - s.run.x0
         s = s._replace(R=R, x=x, r=sqrt(away @ away), G=s.G / len(s.values))
-    return next_step(at_scale(s))
+    return at_scale(s)
 
 
 def _on_ray(s: AutoState, gradients: Array, i: int, radius: float) -> Array:

@@ -1,9 +1,10 @@
 """Old samples, asked again.
 
 A sample of a linear model, whatever its loss, is a function of one direction alone. Once a full walk has found that
-direction, the sample's gradient at any other point costs three calls instead of d + 1: the base, a step along the
-direction, and a step beside it, which shows whether there is more to the sample than was known. The estimate is
-unbiased in any case; where the step beside makes a difference, samples are of another kind, and are not asked again.
+direction, or a step in the subspace where all gradients are, its gradient at any other point costs three calls instead
+of d + 1: the base, a step along the direction, and a step beside it, which shows whether there is more to the sample
+than was known. The estimate is unbiased in any case; where the step beside makes a difference, samples are of another
+kind, and are not asked again.
 
 The last quarter of a run goes over the samples it has seen, many times where a walk is dear: what limits a run is then
 how many samples it has seen, no longer how often it could look at each.
@@ -16,7 +17,7 @@ from math import isfinite, sqrt
 import numpy as np
 
 from poem_cma._types import Array
-from poem_cma.auto.state import REPLAY, WALK, AutoState, empty, has
+from poem_cma.auto.state import HAAR, REPLAY, WALK, AutoState, empty, has
 
 __all__ = ["PLACES", "remember", "remembered", "replaying", "sample_number"]
 
@@ -59,14 +60,15 @@ def remembered(s: AutoState, j: int) -> Array | None:
 
 
 def remember(s: AutoState, j: int, g: Array, slopes: Array) -> AutoState:
-    """Keep what a full walk has found; or see whether a replay was right to rely on it."""
+    """Keep what a full walk, or a step in the subspace, has found; or see whether a replay was right to rely on it."""
     if s.kind == REPLAY:
         if len(slopes) > 2:
             return s  # a walk: the sample had been flat
         beside = s.beside + (len(s.order) - 1) * float(slopes[0]) ** 2
         along = s.along + float(slopes[1]) ** 2
         return s._replace(beside=beside, along=along, ridges=beside <= _BESIDE * (beside + along))
-    if s.kind != WALK or s.q < len(s.order) or (s.kept + 1) * len(s.x) > _MOST_NUMBERS or not has(s.run, "replay"):
+    known = s.kind == HAAR or (s.kind == WALK and s.q == len(s.order))
+    if not known or (s.kept + 1) * len(s.x) > _MOST_NUMBERS or not has(s.run, "replay"):
         return s
     memory, numbers = s.memory, s.numbers
     if s.kept == len(memory):

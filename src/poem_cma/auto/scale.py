@@ -25,7 +25,9 @@ __all__ = [
 
 EVERY = 1.15  # growth of the gradients' weight between two looks at the scale
 _MOST_GROWTH = 4.0
+_BEYOND = 3.0  # times the scale
 _NEAR = 0.05  # of the diameter
+_UNKNOWN = 0.01  # of what it was: where D falls below, it was not known
 
 
 def first_distance(run: Run) -> float:
@@ -47,7 +49,18 @@ def rescaled(s: AutoState) -> AutoState:
         R=R, radial=0.0, radial_squares=0.0, rescale_at=EVERY * s.weight, order=_order(s),
         grown=s.grown + 1 if R > 1.2 * s.R else 0,
     )  # fmt: skip
-    return in_metric(s, _metric(s))
+    metric = _metric(s)
+    return in_metric(_in_known_units(s, metric) if s.by_units and metric is not s.metric else s, metric)
+
+
+def _in_known_units(s: AutoState, metric: Array) -> AutoState:
+    """The same state where slopes of a variable were too small to be seen, and its unit becomes known only now.
+
+    What was measured along it so far, in a unit that was far too small, would count for more than all that is to come.
+    """
+    change = metric / s.metric
+    change[change > _UNKNOWN] = 1.0
+    return s._replace(s=s.s * change, G=s.G * change)
 
 
 def in_metric(s: AutoState, metric: Array) -> AutoState:
@@ -71,10 +84,11 @@ def followed(R: float, r: float, radial: float, radial_squares: float) -> float:
     """R becomes r, the distance of the average from x_0, where the slopes along the way agree.
 
     The sum of <g, x - x_0> since the last look is negative where going further out would have paid, and positive where
-    less far would have. It must be more than chance makes it: noise alone would drive the scale, mostly to zero.
+    less far would have. It must be more than chance makes it: noise alone would drive the scale, mostly to zero. But
+    noise does not lead an average three times as far away as R: there it is enough if slopes do not say the contrary.
     """
     r, chance = min(r, _MOST_GROWTH * R), sqrt(radial_squares)
-    further = r > R and radial < -chance
+    further = r > R and radial < (-chance if r < _BEYOND * R else chance)
     less_far = 0.0 < r < R and radial > chance
     return r if further or less_far else R
 

@@ -11,11 +11,12 @@ from poem_cma._types import Array, IntArray
 from poem_cma.core import Run
 
 __all__ = [
-    "CHECK", "DECAYS", "DONE", "HAAR", "PICK", "PROVE", "RAY", "REPLAY", "START", "STEP", "WALK", "AutoState", "empty",
-    "even", "has", "in_unit", "is_even", "size", "unknown",
+    "CHECK", "DECAYS", "DONE", "HAAR", "PICK", "PROVE", "RACE", "RAY", "REPLAY", "START", "STEP", "WALK", "AutoState",
+    "empty", "even", "has", "in_unit", "is_even", "size", "unknown",
 ]  # fmt: skip
 
-START, RAY, PROVE, STEP, CHECK, PICK, DONE = "start", "ray", "prove", "step", "check", "pick", "done"
+START, RAY, PROVE, STEP = "start", "ray", "prove", "step"
+RACE, CHECK, PICK, DONE = "race", "check", "pick", "done"
 
 #: How a step estimates gradients: a walk along the axes, random directions, or an old sample asked again.
 WALK, HAAR, REPLAY = "walk", "haar", "replay"
@@ -45,6 +46,9 @@ class AutoState(NamedTuple):
     promised: float  # the same sum since x moves
     check_at: float  # the calls after which the average is compared with x_0
     alarmed: bool  # whether it has just seemed worse
+    lap: int  # of a race between two metrics; zero where there is none
+    aside: Array  # (7, d) the path of the one that waits, and
+    aside_numbers: Array  # its numbers; see `race`
     weight: float  # of all gradients
     path_weight: float  # of those since x moves
     last_weight: float
@@ -123,7 +127,8 @@ class AutoState(NamedTuple):
         """What the history tells beside: see `history.EXTRA_COLUMNS`."""
         used = self.use_subspace and len(self.shares) > 0
         share = float(self.shares.min()) if used else 0.0
-        return float(self.q), float(len(self.subspace)) if used else 0.0, share, 1.2533 * self.value_spread
+        directions = 2.0 if self.kind == REPLAY and used else float(self.q)  # the known one, and one beside
+        return directions, float(len(self.subspace)) if used else 0.0, share, 1.2533 * self.value_spread
 
     @property
     def spectrum(self) -> None:

@@ -12,11 +12,12 @@ from poem_cma.arithmetic import MANY, ONE, distance, inner, largest, length, plu
 from poem_cma.auto.choose import DIRECTIONS, learn, next_estimator
 from poem_cma.auto.compare import CANDIDATES, checks, hand_over, picks
 from poem_cma.auto.estimators import step_length
+from poem_cma.auto.race import other_turn
 from poem_cma.auto.remarks import NO_CHANGE, NO_PROGRESS
 from poem_cma.auto.replay import remember
 from poem_cma.auto.scale import EVERY, in_subspace, rescaled
 from poem_cma.auto.staircase import Staircase
-from poem_cma.auto.state import CHECK, HAAR, REPLAY, STEP, AutoState, has, is_even, unknown
+from poem_cma.auto.state import CHECK, HAAR, RACE, REPLAY, STEP, WALK, AutoState, has, is_even, unknown
 from poem_cma.auto.walks import Walks, estimate
 from poem_cma.core import smoothed as running
 from poem_cma.core import smoothed_value
@@ -80,7 +81,11 @@ def onward(s: AutoState) -> Any:
             return hand_over(s, NO_CHANGE if s.flat else NO_PROGRESS)
         if checks(s.run):
             s = s._replace(stage=CHECK, settled=True)
-    return s._replace(stage=CHECK) if s.nfev >= s.check_at else s
+    if s.nfev < s.check_at:
+        return s
+    if s.lap % 2:
+        return next_step(other_turn(s))
+    return s._replace(stage=RACE if s.lap else CHECK)
 
 
 def spent(s: AutoState) -> bool:
@@ -131,13 +136,13 @@ def weight(s: AutoState) -> float:
     """
     if s.trial:
         return sqrt(DIRECTIONS / len(s.order))
-    return 1.0 if s.kind == HAAR and s.use_subspace else s.q / len(s.order)
+    return 1.0 if s.use_subspace and s.kind != WALK else s.q / len(s.order)
 
 
 def noted(s: AutoState, estimator: Any, j: int, g: Array, slopes: Any) -> AutoState:
     """What an estimate says of the axes, of the estimators, and of its sample."""
-    if s.kind == HAAR:
-        return s  # random directions say nothing of these
+    if s.kind == HAAR:  # random directions say nothing of these
+        return remember(s, j, g, slopes) if s.use_subspace else s
     seen = np.asarray(slopes) != 0.0
     active = bool(seen.any())
     if active and isinstance(estimator, Staircase):

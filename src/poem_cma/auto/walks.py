@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from poem_cma._types import Array
+from poem_cma.auto.choose import BESIDE
 from poem_cma.auto.directions import Drawn, Haar, draw_haar, drawn, haar, needed_directions
 from poem_cma.auto.plausible import ABSURD
 from poem_cma.auto.replay import remembered
@@ -100,6 +101,8 @@ class Walks:
             return draw_haar(rng, s.centre, s.mu, s.metric, domain.tangent, n, s.q, s.subspace, s.step)
         if s.kind == REPLAY and (known := remembered(s, j)) is not None:
             return draw_haar(rng, s.centre, s.mu, s.metric, domain.tangent, n, 1, known[None], s.step)
+        if s.kind == REPLAY and s.use_subspace:  # it was flat
+            return draw_haar(rng, s.centre, s.mu, s.metric, domain.tangent, n, BESIDE, s.subspace, s.step)
         tangent = domain.tangent if isinstance(domain, Box) else _unchanged
         dense = s.active_trials > 3 and _activity(s) > 0.8
         whole = not has(s.run, "bisection")

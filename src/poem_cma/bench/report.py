@@ -50,8 +50,8 @@ def rules(results: Results) -> list[str]:
         "pycma and cmaes with a full covariance matrix are left out above d = 500, where a run takes minutes to an "
         "hour. nevergrad is tuned with means of 10 or 30 values only: a single one takes it up to half a millisecond.",
         "Where gaps are divided by each other in a mean, one above 1 counts as 1: one can stay at x0.",
-        "The time a call is that of the method beside F, on the machine of the run; it is the one number here that "
-        "differs from run to run.",
+        "The time a call is the processor time of the method beside F, on the machine of the run; it is the one number "
+        "here that differs from run to run.",
     ]
 
 

@@ -74,7 +74,7 @@ class Task:
         self._ahead = call_grid(budget)
         self.calls: list[int] = []
         self.gaps: list[float] = []
-        self._started = time.perf_counter()
+        self._started = time.process_time()
         self._oracle_seconds = 0.0
         self._notebook_seconds = 0.0
 
@@ -99,9 +99,9 @@ class Task:
             raise Spent
         self._note(self.nfev + calls)
         self.nfev += calls
-        started = time.perf_counter()
+        started = time.process_time()
         result = evaluate()
-        self._oracle_seconds += time.perf_counter() - started
+        self._oracle_seconds += time.process_time() - started
         return result
 
     def values(self, X: Any, *, shared: bool = True, batch: int = 1) -> Any:
@@ -141,7 +141,7 @@ class Task:
     def finish(self) -> dict[str, Any]:
         """Write down what is left of the grid, and return the notebook."""
         self._note(self.budget + 1)
-        total = time.perf_counter() - self._started - self._notebook_seconds
+        total = time.process_time() - self._started - self._notebook_seconds
         return {
             "calls": self.calls, "gaps": self.gaps, "nfev": self.nfev,
             "seconds": round(total, 4), "oracle_seconds": round(self._oracle_seconds, 4),
@@ -151,12 +151,12 @@ class Task:
         """The gap of the recommendation that stands until so many calls are made."""
         if not self._ahead or self._ahead[0] >= reached:
             return
-        started = time.perf_counter()
+        started = time.process_time()
         gap = self._gap(self._point() if callable(self._point) else self._point)
         while self._ahead and self._ahead[0] < reached:
             self.calls.append(self._ahead.pop(0))
             self.gaps.append(gap)
-        self._notebook_seconds += time.perf_counter() - started
+        self._notebook_seconds += time.process_time() - started
 
     def _gap(self, x: Any) -> float:
         x = np.asarray(x, dtype=float)
