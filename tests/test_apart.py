@@ -189,6 +189,19 @@ def test_it_is_rarely_worse_than_x0() -> None:
             assert "better than x0" in result.message
 
 
+def test_a_short_run_that_has_gone_astray_finds_back() -> None:
+    """A function that rises steeply on one side leads the first long steps far away."""
+    a = np.random.default_rng(1).normal(size=10)
+
+    def lopsided(x: np.ndarray) -> float:
+        return float((np.exp(np.clip(x - a, -50.0, 50.0)) - (x - a) - 1.0).sum())
+
+    x0 = np.zeros(10)
+    ends = [lopsided(apart(lopsided, x0, 0.5 * lopsided(x0), 1000, seed).x) / lopsided(x0) for seed in range(8)]
+    assert np.median(ends) < 0.3
+    assert max(ends) < 1.0
+
+
 def test_it_looks_further_out_on_the_same_samples() -> None:
     """Slopes of other samples would say nothing of how a slope grows."""
     opt = pc.Optimizer(np.zeros(12), budget=3000, seed=0, paired=True)

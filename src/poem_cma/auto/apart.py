@@ -27,12 +27,11 @@ import numpy as np
 from poem_cma._types import Array
 from poem_cma.arithmetic import distance, length
 from poem_cma.auto.apart_state import CHECK, DONE, LOOK, MEASURE, PICK, REPEAT, STEP, ApartState
-from poem_cma.auto.compare import PAIRS
 from poem_cma.auto.directions import orthonormal
 from poem_cma.auto.plausible import ABSURD
 from poem_cma.auto.radius import judged
 from poem_cma.auto.scale import EVERY, bounds_matter, first_distance, followed
-from poem_cma.auto.worse import after_check, after_pick, first_check, last_pairs, with_check
+from poem_cma.auto.worse import after_check, after_pick, check_pairs, first_check, last_pairs, with_check
 from poem_cma.core import Method, Run, Values, smoothed_value
 from poem_cma.randomness import Stream, Streams
 
@@ -103,7 +102,7 @@ class Apart:
         if s.stage == REPEAT:
             sizes = [int(min(max(s.run.budget // 100, 2), _REPEATS))]
         elif s.stage in (CHECK, PICK):
-            sizes = [2] * (PAIRS if s.stage == CHECK else last_pairs(s.run))
+            sizes = [2] * (check_pairs(s.run) if s.stage == CHECK else last_pairs(s.run))
         elif s.stage == STEP:
             sizes = self._step_sizes(s)
         else:

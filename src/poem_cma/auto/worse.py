@@ -16,13 +16,21 @@ from poem_cma.auto.compare import DOUBT, FIRST_CHECK, LATER, PAIRS, SMALLER, che
 from poem_cma.auto.remarks import NOTHING_BETTER
 from poem_cma.core import Run
 
-__all__ = ["after_check", "after_pick", "first_check", "last_pairs", "with_check"]
+__all__ = ["after_check", "after_pick", "check_pairs", "first_check", "last_pairs", "with_check"]
+
+
+_FEWEST_PAIRS = 4
 
 
 def last_pairs(run: Run) -> int:
     """How many pairs the last comparison takes: a call in a hundred; none in a short run."""
     n = checks(run) // 2
-    return n if n >= PAIRS else 0
+    return n if n >= _FEWEST_PAIRS else 0
+
+
+def check_pairs(run: Run) -> int:
+    """How many pairs a comparison on the way takes."""
+    return min(PAIRS, last_pairs(run))
 
 
 def first_check(s: ApartState) -> float:
@@ -38,7 +46,7 @@ def with_check(s: ApartState) -> ApartState:
 def after_check(s: ApartState, F: Array) -> ApartState:
     """Begin again at a smaller scale where the average is worse."""
     excess, doubt = excess_of(F)
-    if not excess > DOUBT * doubt:
+    if not excess > (DOUBT if len(F) >= PAIRS else 2.0 * DOUBT) * doubt:
         return s._replace(stage=STEP, check_at=LATER * s.nfev)
     x0, nothing = s.run.x0, 0.0 * s.run.x0
     return s._replace(
@@ -51,7 +59,7 @@ def after_check(s: ApartState, F: Array) -> ApartState:
 def after_pick(s: ApartState, F: Array) -> ApartState:
     """x_0 is returned where the average looks worse: where they are hard to tell apart, little is lost either way."""
     excess, doubt = excess_of(F)
-    if not excess > 0.0 or doubt == inf:
+    if not excess > (0.0 if len(F) >= PAIRS else 2.0 * doubt) or doubt == inf:
         return s._replace(stage=DONE)
     remark = "; ".join(filter(None, (s.run.remark, NOTHING_BETTER)))
     return s._replace(stage=DONE, average=s.run.x0, run=s.run._replace(remark=remark))
