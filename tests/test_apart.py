@@ -217,3 +217,46 @@ def test_it_looks_further_out_on_the_same_samples() -> None:
     assert len(looks) > 2
     assert all(numbers == looks[0] for numbers in looks)
     assert not others & set(looks[0])
+
+
+# Functions of whole numbers
+
+
+@pytest.mark.parametrize("x0", [0.0, 0.3])
+@pytest.mark.parametrize("power", [1, 2])
+def test_a_function_of_whole_numbers_is_solved(power: int, x0: float) -> None:
+    goal = np.array([3, -7, 12, 0, 5, -2, 9, 1])
+
+    def away(x: np.ndarray) -> float:
+        return float((np.abs(np.round(x) - goal) ** power).sum())
+
+    results = [pc.minimize(away, np.full(8, x0), budget=1000, seed=seed, evaluate=0) for seed in range(5)]
+    assert np.median([away(r.x) for r in results]) == 0.0
+    assert all("whole numbers" in r.message for r in results)
+
+
+def test_whole_orders_for_random_demand() -> None:
+    """A newsvendor who orders whole units: half of what is left above the least cost is gone, and more."""
+    rng = np.random.default_rng(0)
+    demands = np.floor(rng.exponential(4.0, size=(4000, 6)))
+
+    def cost(x: np.ndarray, demand: np.ndarray) -> float:
+        missing = demand - np.round(x)
+        return float((np.maximum(-missing, 0.0) + 3.0 * np.maximum(missing, 0.0)).sum())
+
+    def mean(x: np.ndarray) -> float:
+        return float(np.mean([cost(x, demand) for demand in demands]))
+
+    least = mean(np.quantile(demands, 0.75, axis=0))
+    x0 = np.zeros(6)
+    for seed in range(3):
+        result = pc.minimize(cost, x0, sample=lambda r: demands[r.integers(4000)], budget=5000, seed=seed, evaluate=0)
+        assert mean(result.x) - least < 0.1 * (mean(x0) - least)
+
+
+@pytest.mark.parametrize("offset", [1e6, 1e9])
+def test_rounding_is_not_taken_for_steps(offset: float) -> None:
+    """Differences that drown in rounding over short distances do not vanish over a hundred times as long ones."""
+    result = pc.minimize(lambda x: offset + float(((x - 3.0) ** 2).sum()), np.zeros(5), budget=3000, seed=0, evaluate=0)
+    assert "whole numbers" not in result.message
+    assert np.abs(result.x - 3.0).max() < 0.1

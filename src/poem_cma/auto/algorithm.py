@@ -74,7 +74,7 @@ class Auto:
             most_calls=inf, active_trials=0, costs=empty(0), gradients=empty(0, d), subspace=empty(0, d),
             shares=empty(0), learning=False, use_subspace=False, turn=zero, turns=0, overlap=0.0, memory=empty(0, d),
             numbers=np.zeros(0, dtype=int), kept=0, replayed=0, ridges=True, along=0.0, beside=0.0, before=x0,
-            eps=_FLOAT32, sparse=False, step=step_length(_FLOAT32), values=np.full((probes, 1 + q), nan),
+            eps=_FLOAT32, sparse=False, step=step_length(_FLOAT32), values=np.full((probes, 1 + q), nan), still=False,
             own=empty(0, d), rays=empty(0, d), radii=empty(0), ray_values=empty(0, 0), ray_errors=empty(0, 0),
             favoured=0, between=False, settled=True, picked=0,
             eta=0.0, g_norm=0.0, value=nan, value_spread=0.0, asked=0, samples=0, nfev=0,
@@ -133,7 +133,8 @@ class Auto:
             s, complete = self.told(method, s, values, walks, nfev)
             if complete and s.stage == STEP:
                 return self.landed(method, s, s, values, walks, nfev, alone=True)
-            return self._fit(after_start(s, walks) if complete else s, walks)
+            after = after_start(s, walks) if complete else s
+            return self._fit(after, walks) if isinstance(after, AutoState) else after
         eps = s.eps if s.eps != _FLOAT32 else _rounding(values)
         s = s._replace(asked=s.asked + len(self._asked(s, walks)), nfev=nfev, eps=eps)
         if s.stage in (RAY, PROVE):

@@ -89,8 +89,8 @@ class Apart:
         return ApartState(
             run=run, stage=REPEAT, t=0, x=x0, centre=x0, r=0.0, mu=tiny, s=0.0 * x0, G=0.0, late=0.0, unit=0.0,
             R=tiny, dual=False, radial=0.0, radial_squares=0.0, rescale_at=1.0, average=x0, begun=0, check_at=inf,
-            noise=0.0, slope=0.0, changes=np.zeros((0, 2)), bias=0.0 * x0, bias_squares=0.0, tests=0, all_tests=0,
-            grow_after=0, least=0.5 * _FIRST_RADIUS, eta=0.0, g_norm=0.0, value=nan, value_spread=0.0, asked=0,
+            grain=0.0, noise=0.0, slope=0.0, changes=np.zeros((0, 2)), bias=0.0 * x0, bias_squares=0.0, tests=0,
+            all_tests=0, grow_after=0, least=0.5 * _FIRST_RADIUS, eta=0.0, g_norm=0.0, value=nan, value_spread=0.0, asked=0,
             samples=0, nfev=0,
         )  # fmt: skip
 
@@ -188,9 +188,10 @@ def _after_repeats(s: ApartState, F: list[float]) -> ApartState:
         return s  # ask again
     value = sum(f / len(F) for f in F)
     rounding = 1e4 * float(np.finfo(float).eps) * abs(value)
-    unit = _unit(max(abs(f - value) for f in F) or rounding)
+    unit = _unit(max(s.grain, *(abs(f - value) for f in F)) or rounding)
     noise = sqrt(sum(((f - value) / unit) ** 2 for f in F) / (len(F) - 1))
-    return _with_room(s._replace(stage=LOOK, value=value, unit=unit, noise=max(noise, rounding / unit)))
+    least = max(rounding, s.grain) / unit
+    return _with_room(s._replace(stage=LOOK, value=value, unit=unit, noise=max(noise, least)))
 
 
 def _unit(change: float) -> float:

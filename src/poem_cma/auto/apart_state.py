@@ -34,6 +34,7 @@ class ApartState(NamedTuple):
     average: Array
     begun: int  # the step at which the run has begun, again
     check_at: float  # the calls after which the average is compared with x_0
+    grain: float  # the size of F's steps, where it has any: they count as noise
     noise: float  # the standard deviation of values at x_0
     slope: float  # the gradient's length there; while it is looked for, the last odd change
     changes: Array  # (pairs, 2) odd and even parts of F's change over the first distances

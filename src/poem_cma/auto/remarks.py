@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["NOTHING_BETTER", "NO_CHANGE", "NO_END", "NO_PROGRESS", "OWN_NOISE", "STEPS", "STILL_GROWING"]
+__all__ = ["NOTHING_BETTER", "NO_CHANGE", "NO_END", "NO_PROGRESS", "OWN_NOISE", "STAIRS", "STEPS", "STILL_GROWING"]
 
 OWN_NOISE = (
     "two calls at the same point, on the same sample, gave different values, so auto went on with pairs of points "
@@ -11,6 +11,10 @@ OWN_NOISE = (
 STEPS = (
     "values got worse where slopes promised a decrease, as where F has steps, so auto went on with pairs of points far "
     "apart"
+)
+STAIRS = (
+    "F changed over long distances from x0 and not at all over short ones, as where it has steps (whole numbers, for "
+    "example), so auto went on with pairs of points far apart"
 )
 NO_PROGRESS = (
     "auto found no scale at which F falls and handed over to POEM: the variables may be of different size (scale=), "

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from math import inf, isfinite, nan
+from typing import Any
 
 import numpy as np
 
 from poem_cma._types import Array
 from poem_cma.arithmetic import LONG
 from poem_cma.auto.choose import on_axes
+from poem_cma.auto.compare import hand_over_noise
 from poem_cma.auto.estimators import step_length
 from poem_cma.auto.plausible import plausible
+from poem_cma.auto.remarks import STAIRS
 from poem_cma.auto.scale import bounds_matter, in_units, measurable, spread_of_slopes
 from poem_cma.auto.state import HAAR, RAY, START, WALK, AutoState, empty, has, size
 from poem_cma.auto.steps import at_scale, next_step, noted, smoothed, weight, with_room
@@ -40,10 +43,16 @@ def first_estimates(run: Run, n: int) -> tuple[str, int, int]:
     return HAAR, int(min(max(run.budget / (20 * probes) - 1, 1), 32, run.domain.hull_dimension(len(run.x0)))), probes
 
 
-def after_start(s: AutoState, walks: Walks) -> AutoState:
-    """Sum up the estimates at x_0; then look along the ray, or along two."""
+def after_start(s: AutoState, walks: Walks) -> Any:
+    """Sum up the estimates at x_0; then look along the ray, or along two.
+
+    Where F changes over some distance, but not at all over a hundredth of it, it has steps: pairs far apart take over.
+    """
     if _drowned(s.values, s.eps):
-        return start_again(s._replace(mu=_FURTHER * s.mu, R=_FURTHER * s.R))
+        still = bool((_changes(s.values) <= 0.0).all())
+        return start_again(s._replace(mu=_FURTHER * s.mu, R=_FURTHER * s.R, still=still))
+    if s.still:
+        return hand_over_noise(s, STAIRS)._replace(grain=float(_changes(s.values).max()))
     w = weight(s)
     s = s._replace(values=np.where(plausible(_changes(s.values))[:, None], s.values, inf))
     s = s._replace(own=empty(len(s.values) if len(s.x) <= LONG else 0, len(s.x)))

@@ -94,6 +94,7 @@ class AutoState(NamedTuple):
     sparse: bool  # whether a sample was flat, or a call failed, so far
     step: float  # the length of differences, in smoothing radii; the same until the estimate is complete
     values: Array  # (batch, size)
+    still: bool  # whether F did not change at all over the last distance that was tried at x_0
     own: Array  # (xi's, d) gradients of the first estimates, which their own proof leaves out
     rays: Array  # (1 or 2, d) directions
     radii: Array  # of the points along them, x_0 first; those that are asked come last; for each ray in the proof
