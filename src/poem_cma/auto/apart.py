@@ -211,7 +211,7 @@ def _after_looks(s: ApartState, F: Array) -> ApartState:
         return s._replace(stage=MEASURE, mu=s.mu / _FURTHER)  # calls fail out here
     n = s.run.domain.hull_dimension(len(s.x))
     if s.stage == LOOK:
-        seen = bool((np.abs(halves) > _SEEN * s.noise).any())
+        seen = bool((np.abs(halves) > _SEEN * _noises(s)).any())
         odd, even = _odd(halves, 0.0), float(halves[:, 1].mean())
         growth = odd / s.slope if s.slope > 0.0 else _FURTHER
         if growth > _GROWS[1]:
@@ -222,13 +222,13 @@ def _after_looks(s: ApartState, F: Array) -> ApartState:
             return further
         return s._replace(stage=MEASURE, changes=halves)
     # One outlier is no slope: half of the pairs must confirm it.
-    seen = len(halves) > 0 and float(np.median(np.abs(halves), axis=0).max()) > _CONFIRMED * s.noise
+    seen = len(halves) > 0 and bool((np.median(np.abs(halves), axis=0) > _CONFIRMED * _noises(s)).any())
     if not seen and not _enough(s):
         return _with_room(s._replace(stage=LOOK, mu=s.mu * _UNSEEN, slope=0.0))
     halves = np.concatenate((s.changes, halves))
     if not len(halves):
         return s  # every call has failed: ask again
-    odd = _odd(halves, s.noise)
+    odd = _odd(halves, float(_noises(s)[0]))
     even, doubt = float(halves[:, 1].mean()), s.noise / sqrt(len(halves))
     R = s.mu * min(max(sqrt(n) * odd / (2.0 * even), 0.01), 1.0) if even > 2.0 * doubt else s.mu
     if not seen:
@@ -242,6 +242,12 @@ def _after_looks(s: ApartState, F: Array) -> ApartState:
 def _enough(s: ApartState) -> bool:
     """Whether no more calls are spent on the first scale."""
     return s.nfev > _START_SHARE * s.run.budget or s.mu >= min(s.run.domain.diameter, _FURTHEST)
+
+
+def _noises(s: ApartState) -> Array:
+    """The noise of odd and of even parts: points that share a xi differ by no more than steps."""
+    shared = s.run.paired and s.grain > 0.0
+    return np.array([s.grain / s.unit if shared else s.noise, s.noise])
 
 
 def _odd(halves: Array, noise: float) -> float:
