@@ -1,4 +1,4 @@
-"""When to use something else: our methods and SciPy's on functions with and without noise.
+"""When to use something else: our methods, SciPy's and CMA-ES on functions with and without noise, and with steps.
 
 The same calls for everyone, finite differences counted. Prints a Markdown table of the gap that is left,
 (f(x) - f*) / (f(x0) - f*) with the exact f, the median over seeds; 1e-16 stands for everything below.
@@ -14,13 +14,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import cma
 import numpy as np
 from scipy import optimize
 
 import poem_cma as pc
 
 OURS = ("auto", "poem")
-METHODS = (*OURS, "L-BFGS-B", "COBYQA", "Nelder-Mead")
+METHODS = (*OURS, "L-BFGS-B", "COBYQA", "Nelder-Mead", "CMA-ES")
 
 
 @dataclass(frozen=True)
@@ -85,15 +86,47 @@ def hinge(d: int = 20, n: int = 500) -> Problem:
     )  # fmt: skip
 
 
+def whole_numbers(d: int = 10) -> Problem:
+    """The squared distance from a point of whole numbers, of x rounded: flat between steps, without noise."""
+    goal = np.random.default_rng(3).integers(-10, 11, size=d)
+
+    def exact(x: np.ndarray) -> float:
+        return float(((np.round(x) - goal) ** 2).sum())
+
+    return Problem(f"distance in whole numbers, d = {d}", lambda x, _: exact(x), exact, 0.0, np.zeros(d))
+
+
+def errors(d: int = 10, n: int = 2000, batch: int = 0) -> Problem:
+    """How many examples a linear classifier gets wrong, of all or of a few at random; none could be."""
+    rng = np.random.default_rng(4)
+    A, w = rng.normal(size=(n, d)), np.ones(d)
+    y = A @ w > 0.0
+
+    def wrong(x: np.ndarray, examples: Any) -> float:
+        chosen = slice(None) if examples is None else examples
+        return float(np.mean((A[chosen] @ x > 0.0) != y[chosen]))
+
+    x0 = w + 1.5 * rng.normal(size=d)
+    if not batch:
+        return Problem(f"share of {n} examples that are wrong, d = {d}", wrong, lambda x: wrong(x, None), 0.0, x0)
+    return Problem(
+        f"the same, {batch} examples a call", wrong, lambda x: wrong(x, None), 0.0, x0,
+        draw=lambda rng: rng.integers(n, size=batch),
+    )  # fmt: skip
+
+
 def gap(p: Problem, method: str, calls: int, seed: int) -> float:
     """What is left of the first gap after so many calls."""
-    x = ours(p, method, calls, seed) if method in OURS else scipys(p, method, calls, seed)
+    if method == "CMA-ES":
+        x = cma_es(p, calls, seed)
+    else:
+        x = ours(p, method, calls, seed) if method in OURS else scipys(p, method, calls, seed)
     return max((p.exact(x) - p.least) / (p.exact(p.x0) - p.least), 1e-16)
 
 
 def median_gap(p: Problem, method: str, calls: int, seeds: int) -> float:
     """Without noise SciPy's methods do the same whatever the seed."""
-    always_the_same = method not in OURS and p.draw is None and p.own is None
+    always_the_same = method not in (*OURS, "CMA-ES") and p.draw is None and p.own is None
     return float(np.median([gap(p, method, calls, seed) for seed in range(1 if always_the_same else seeds)]))
 
 
@@ -132,13 +165,29 @@ def scipys(p: Problem, method: str, calls: int, seed: int) -> np.ndarray:
     return at if p.draw is None and p.own is None else end
 
 
+def cma_es(p: Problem, calls: int, seed: int) -> np.ndarray:
+    """pycma from the step size 1; it, too, sees a new xi at every call. With noise its mean is the answer."""
+    rng = np.random.default_rng(seed)
+    es = cma.CMAEvolutionStrategy(p.x0, 1.0, {"seed": seed + 1, "verbose": -9, "maxfevals": calls - 20})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        while not es.stop():
+            X = es.ask()
+            es.tell(X, [p.fun(x, p.draw(rng) if p.draw else None) + (p.own(rng) if p.own else 0.0) for x in X])
+    noisy = p.draw is not None or p.own is not None
+    return np.asarray(es.result.xfavorite if noisy else es.result.xbest)
+
+
 def main() -> None:
     """Run and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--calls", type=int, default=3000)
     parser.add_argument("--seeds", type=int, default=3)
     settings = parser.parse_args()
-    problems = [rosenbrock(), quadratic(), quadratic(noise="shared"), quadratic(noise="own"), hinge()]
+    problems = [
+        rosenbrock(), quadratic(), quadratic(noise="shared"), quadratic(noise="own"), hinge(), whole_numbers(),
+        errors(), errors(batch=20),
+    ]  # fmt: skip
     print("| gap left after", f"{settings.calls:,} calls |", " | ".join(METHODS), "|")
     print("|---|" + "---|" * len(METHODS))
     for p in problems:
