@@ -16,13 +16,17 @@ __all__ = ["judged"]
 _FEWEST = 8  # tests before anything is said
 _DOUBT = 4.0  # standard deviations
 _GROWTH = sqrt(2.0)
-_AGREEMENT = 0.2  # of the slope at x_0
+_AGREEMENT = 1.0  # to within so many times the slope at x_0
 _SHARE = 0.5  # of all tests must have been made at this h before it grows
 _FURTHEST = 0.5  # of R in each coordinate
 
 
 def judged(s: ApartState, n: int) -> ApartState:
-    """Halve h where the gradients disagree; let it grow where they have been seen to agree."""
+    """Halve h where the gradients disagree; let it grow where they have been seen to agree.
+
+    An h that has grown too early is halved again, soon, for what makes it too large is seen; one that waits for better
+    evidence wastes calls, the more the closer F is to a quadratic.
+    """
     if s.tests < _FEWEST:
         return s
     if float(s.bias @ s.bias) > (1.0 + _DOUBT * sqrt(2.0 / n)) * s.bias_squares:
