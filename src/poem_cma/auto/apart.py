@@ -89,9 +89,9 @@ class Apart:
         return ApartState(
             run=run, stage=REPEAT, t=0, x=x0, centre=x0, r=0.0, mu=tiny, s=0.0 * x0, G=0.0, late=0.0, unit=0.0,
             R=tiny, dual=False, radial=0.0, radial_squares=0.0, rescale_at=1.0, average=x0, begun=0, check_at=inf,
-            grain=0.0, noise=0.0, slope=0.0, changes=np.zeros((0, 2)), bias=0.0 * x0, bias_squares=0.0, tests=0,
-            all_tests=0, grow_after=0, least=0.5 * _FIRST_RADIUS, eta=0.0, g_norm=0.0, value=nan, value_spread=0.0,
-            asked=0, samples=0, nfev=0,
+            own=True, grain=0.0, noise=0.0, slope=0.0, changes=np.zeros((0, 2)), bias=0.0 * x0, bias_squares=0.0,
+            tests=0, all_tests=0, grow_after=0, least=0.5 * _FIRST_RADIUS, eta=0.0, g_norm=0.0, value=nan,
+            value_spread=0.0, asked=0, samples=0, nfev=0,
         )  # fmt: skip
 
     def stage(self, method: Method, s: ApartState, pairs: Pairs) -> list[int]:
@@ -246,8 +246,7 @@ def _enough(s: ApartState) -> bool:
 
 def _noises(s: ApartState) -> Array:
     """The noise of odd and of even parts: points that share a xi differ by no more than steps."""
-    shared = s.run.paired and s.grain > 0.0
-    return np.array([s.grain / s.unit if shared else s.noise, s.noise])
+    return np.array([s.grain / s.unit if s.grain > 0.0 else s.noise, s.noise])
 
 
 def _odd(halves: Array, noise: float) -> float:

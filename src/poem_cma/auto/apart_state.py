@@ -34,7 +34,8 @@ class ApartState(NamedTuple):
     average: Array
     begun: int  # the step at which the run has begun, again
     check_at: float  # the calls after which the average is compared with x_0
-    grain: float  # the size of F's steps, where it has any: they count as noise
+    own: bool  # whether noise is each value's own; else pairs share it, and F has steps,
+    grain: float  # of this size, as far as it is known: they count as noise
     noise: float  # the standard deviation of values at x_0
     slope: float  # the gradient's length there; while it is looked for, the last odd change
     changes: Array  # (pairs, 2) odd and even parts of F's change over the first distances

@@ -19,7 +19,7 @@ from poem_cma.descent import DESCENT
 __all__ = [
     "CANDIDATES", "DOUBT", "FIRST_CHECK", "LATER", "PAIRS", "SMALLER",
     "after_check", "after_pick", "candidates", "check_pairs", "checks", "excess_of", "finished", "first_check",
-    "hand_over", "hand_over_noise", "picks",
+    "hand_over", "hand_over_noise", "hand_over_steps", "picks",
 ]  # fmt: skip
 
 PAIRS = 8  # in a comparison with x_0 on the way
@@ -83,7 +83,7 @@ def after_check(s: AutoState, values: Values) -> Any:
         return s._replace(alarmed=False, check_at=LATER * s.nfev)
     if not s.alarmed:
         return s._replace(alarmed=True, stage=CHECK)
-    return hand_over_noise(s, STEPS) if s.promised < 0.0 else _begin_again(s)
+    return hand_over_steps(s, STEPS) if s.promised < 0.0 else _begin_again(s)
 
 
 def _begin_again(s: AutoState) -> AutoState:
@@ -153,6 +153,11 @@ def hand_over(s: AutoState, why: str) -> Any:
 def hand_over_noise(s: AutoState, why: str) -> Any:
     """Pairs far apart take over, whose noise need not be shared."""
     return _begun(s, s.run.method.unshared, why)
+
+
+def hand_over_steps(s: AutoState, why: str, grain: float = 0.0) -> Any:
+    """Pairs far apart take over, because F has steps, of about this size where it is known."""
+    return _begun(s, s.run.method.unshared, why)._replace(own=False, grain=grain)
 
 
 def _begun(s: AutoState, method: Method | None, why: str) -> Any:

@@ -16,7 +16,8 @@ __all__ = ["judged"]
 _FEWEST = 8  # tests before anything is said
 _DOUBT = 4.0  # standard deviations
 _GROWTH = sqrt(2.0)
-_AGREEMENT = 1.0  # to within so many times the slope at x_0
+_AGREEMENT = 0.7  # to within so many times the slope at x_0,
+_AGREEMENT_IN_STEPS = 0.2  # and where noise is shared, and so no reason to be far apart
 _SHARE = 0.5  # of all tests must have been made at this h before it grows
 _FURTHEST = 0.5  # of R in each coordinate
 
@@ -34,7 +35,7 @@ def judged(s: ApartState, n: int) -> ApartState:
         return _anew(s, mu)._replace(least=min(s.least, mu / s.R), grow_after=4 * s.all_tests)
     furthest = _FURTHEST * sqrt(n) * s.R
     long_enough = s.tests >= _SHARE * s.all_tests and s.all_tests >= s.grow_after
-    agree = sqrt(s.bias_squares) / s.tests < _AGREEMENT * s.slope
+    agree = sqrt(s.bias_squares) / s.tests < (_AGREEMENT if s.own else _AGREEMENT_IN_STEPS) * s.slope
     if long_enough and agree and s.mu < furthest:
         return _anew(s, min(_GROWTH * s.mu, furthest))
     return s

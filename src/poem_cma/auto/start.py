@@ -10,7 +10,7 @@ import numpy as np
 from poem_cma._types import Array
 from poem_cma.arithmetic import LONG
 from poem_cma.auto.choose import on_axes
-from poem_cma.auto.compare import hand_over_noise
+from poem_cma.auto.compare import hand_over_steps
 from poem_cma.auto.estimators import step_length
 from poem_cma.auto.plausible import plausible
 from poem_cma.auto.remarks import STAIRS
@@ -52,7 +52,7 @@ def after_start(s: AutoState, walks: Walks) -> Any:
         still = bool((_changes(s.values) <= 0.0).all())
         return start_again(s._replace(mu=_FURTHER * s.mu, R=_FURTHER * s.R, still=still))
     if s.still:
-        return hand_over_noise(s, STAIRS)._replace(grain=float(_changes(s.values).max()))
+        return hand_over_steps(s, STAIRS, float(_changes(s.values).max()))
     w = weight(s)
     s = s._replace(values=np.where(plausible(_changes(s.values))[:, None], s.values, inf))
     s = s._replace(own=empty(len(s.values) if len(s.x) <= LONG else 0, len(s.x)))
