@@ -40,6 +40,7 @@ __all__ = ["APART", "Apart"]
 _REPEATS = 24
 _LOOK, _MEASURE = 2, 6  # pairs
 _SEEN, _CONFIRMED = 4.0, 1.2  # standard deviations of the noise
+_STEPS, _MOST_STEPS = 24.0, 300.0  # of F that a change must be worth, and times the distance over which one was seen
 _UNSEEN, _FURTHER, _FURTHEST = 10.0, sqrt(10.0), 1e18
 _GROWS = 1.5, 5.0  # from one distance to the next, a slope's change of F grows by about sqrt(10)
 _START_SHARE = 0.25  # of the budget
@@ -211,7 +212,11 @@ def _after_looks(s: ApartState, F: Array) -> ApartState:
         return s._replace(stage=MEASURE, mu=s.mu / _FURTHER)  # calls fail out here
     n = s.run.domain.hull_dimension(len(s.x))
     if s.stage == LOOK:
-        seen = bool((np.abs(halves) > _SEEN * _noises(s)).any())
+        if s.grain > 0.0:  # with a shared xi slopes are seen as soon as they are more than steps; no need to go further
+            seen = bool((np.abs(halves[:, 0]) > _STEPS * s.grain / s.unit).any())
+            enough = seen or _enough(s) or s.mu >= _MOST_STEPS * s.R
+            return s._replace(stage=MEASURE, changes=halves) if enough else _further(s, _FURTHER)
+        seen = bool((np.abs(halves) > _SEEN * s.noise).any())
         odd, even = _odd(halves, 0.0), float(halves[:, 1].mean())
         growth = odd / s.slope if s.slope > 0.0 else _FURTHER
         if growth > _GROWS[1]:
@@ -237,6 +242,10 @@ def _after_looks(s: ApartState, F: Array) -> ApartState:
         stage=STEP, R=R, dual=bounds_matter(s.run, R), slope=sqrt(n) * odd / s.mu, mu=_FIRST_RADIUS * R,
         changes=halves[:0], check_at=first_check(s),
     ))  # fmt: skip
+
+
+def _further(s: ApartState, factor: float) -> ApartState:
+    return _with_room(s._replace(mu=factor * s.mu))
 
 
 def _enough(s: ApartState) -> bool:

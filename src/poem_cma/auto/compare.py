@@ -156,8 +156,10 @@ def hand_over_noise(s: AutoState, why: str) -> Any:
 
 
 def hand_over_steps(s: AutoState, why: str, grain: float = 0.0) -> Any:
-    """Pairs far apart take over, because F has steps, of about this size where it is known."""
-    return _begun(s, s.run.method.unshared, why)._replace(own=False, grain=grain)
+    """Pairs far apart take over, because F has steps; where their size is known, as far apart as they were seen."""
+    begun = _begun(s, s.run.method.unshared, why)._replace(own=False, grain=grain)
+    distance = s.step * s.mu
+    return begun._replace(mu=distance, R=distance) if grain > 0.0 else begun
 
 
 def _begun(s: AutoState, method: Method | None, why: str) -> Any:

@@ -52,7 +52,7 @@ def after_start(s: AutoState, walks: Walks) -> Any:
         still = bool((_changes(s.values) <= 0.0).all())
         return start_again(s._replace(mu=_FURTHER * s.mu, R=_FURTHER * s.R, still=still))
     if s.still:
-        return hand_over_steps(s, STAIRS, float(_changes(s.values).max()))
+        return hand_over_steps(s, STAIRS, _least_change(s.values))
     w = weight(s)
     s = s._replace(values=np.where(plausible(_changes(s.values))[:, None], s.values, inf))
     s = s._replace(own=empty(len(s.values) if len(s.x) <= LONG else 0, len(s.x)))
@@ -81,6 +81,13 @@ def _changes(values: Array) -> Array:
     with np.errstate(over="ignore"):
         change: Array = np.where(known, values, -inf).max(axis=1) - np.where(known, values, inf).min(axis=1)
     return change
+
+
+def _least_change(values: Array) -> float:
+    """The least change between two values of a probe that is one: about the size of a step."""
+    known = np.where(np.isfinite(values), values, nan)
+    apart = np.abs(np.diff(np.sort(known, axis=1), axis=1))
+    return float(np.min(apart[apart > 0.0], initial=inf))
 
 
 def _drowned(values: Array, eps: float) -> bool:
