@@ -28,6 +28,7 @@ DOUBT = 3.0  # standard errors that the average must be worse by, for the run to
 LATER = 3.0  # times as many calls
 SMALLER = 0.25  # of the scale
 _TO_BE_SURE = 32  # pairs, at least, in a second one
+_CHANCE = 1.5  # standard errors that a candidate must be better by at the end, where there are many samples
 _FAR = 1e9  # times the size of x_0, or 1
 _OFTEN = 3  # looks at the scale in a row that have found it too small
 
@@ -123,7 +124,7 @@ def after_pick(s: AutoState, values: Values) -> AutoState:
         E = E[plausible(np.abs(E).max(axis=1))]
         E = E / (float(np.abs(E).max()) or 1.0)  # squares of 1e300 would overflow
         gain, error = E.mean(axis=0), E.std(axis=0, ddof=1) / sqrt(len(E))
-        at_worst = gain + max(1.0, log10(len(E))) * error
+        at_worst = gain + min(max(1.0, log10(len(E))), _CHANCE) * error
         picked = int(at_worst.argmin()) if at_worst.min() < 0.0 else picked
     return finished(s._replace(picked=picked, samples=s.samples + picks(s.run)))
 
