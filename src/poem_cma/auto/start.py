@@ -31,6 +31,8 @@ _GIVE_UP_START = 0.1  # of the budget
 _FURTHER = 100.0
 _IN_NOISE, _LONGER = 1.0 / 16.0, 1e3  # the precision of F, in its noise, and how much longer differences are then
 _RESOLVED = 1e4  # rounding errors that the changes at x_0 must be worth
+_SINGLE = 1e-5  # of x: what numbers of single precision resolve, and many a model has them inside
+_SEVERAL = 6  # values that must be equal for F to be flat
 _UNEVEN = 4.0  # sizes of slopes that differ by more may mean that units do
 
 
@@ -49,10 +51,9 @@ def after_start(s: AutoState, walks: Walks) -> Any:
     Where F changes over some distance, but not at all over a hundredth of it, it has steps: pairs far apart take over.
     """
     if _drowned(s.values, s.eps):
-        still = bool((_changes(s.values) <= 0.0).all())
-        return start_again(s._replace(mu=_FURTHER * s.mu, R=_FURTHER * s.R, still=still))
-    if s.still:
-        return hand_over_steps(s, STAIRS, _least_change(s.values))
+        return start_again(s._replace(mu=_FURTHER * s.mu, R=_FURTHER * s.R, still=_still(s)))
+    if s.still and isfinite(grain := _least_change(s.values)):
+        return hand_over_steps(s, STAIRS, grain)
     w = weight(s)
     s = s._replace(values=np.where(plausible(_changes(s.values))[:, None], s.values, inf))
     s = s._replace(own=empty(len(s.values) if len(s.x) <= LONG else 0, len(s.x)))
@@ -81,6 +82,13 @@ def _changes(values: Array) -> Array:
     with np.errstate(over="ignore"):
         change: Array = np.where(known, values, -inf).max(axis=1) - np.where(known, values, inf).min(axis=1)
     return change
+
+
+def _still(s: AutoState) -> bool:
+    """Whether F does not change at all over the distance of now, which is none that rounding of x could hide."""
+    seen = s.step * s.mu >= _SINGLE * max(1.0, float(np.abs(s.run.x0).max()))
+    several = int(np.isfinite(s.values).sum()) >= _SEVERAL
+    return seen and several and bool((_changes(s.values) <= 0.0).all())
 
 
 def _least_change(values: Array) -> float:
