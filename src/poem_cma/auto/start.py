@@ -31,8 +31,8 @@ _GIVE_UP_START = 0.1  # of the budget
 _FURTHER = 100.0
 _IN_NOISE, _LONGER = 1.0 / 16.0, 1e3  # the precision of F, in its noise, and how much longer differences are then
 _RESOLVED = 1e4  # rounding errors that the changes at x_0 must be worth
-_SINGLE = 1e-5  # of x: what numbers of single precision resolve, and many a model has them inside
-_SEVERAL = 6  # values that must be equal for F to be flat
+_SINGLE = 1e-6  # of x: what numbers of single precision resolve, and many a model has them inside
+_SEVERAL = 4  # values that must be equal for F to be flat
 _UNEVEN = 4.0  # sizes of slopes that differ by more may mean that units do
 
 
