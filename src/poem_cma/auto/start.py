@@ -32,7 +32,6 @@ _FURTHER = 100.0
 _IN_NOISE, _LONGER = 1.0 / 16.0, 1e3  # the precision of F, in its noise, and how much longer differences are then
 _RESOLVED = 1e4  # rounding errors that the changes at x_0 must be worth
 _SINGLE = 1e-6  # of x: what numbers of single precision resolve, and many a model has them inside
-_SEVERAL = 4  # values that must be equal for F to be flat
 _UNEVEN = 4.0  # sizes of slopes that differ by more may mean that units do
 
 
@@ -87,8 +86,8 @@ def _changes(values: Array) -> Array:
 def _still(s: AutoState) -> bool:
     """Whether F does not change at all over the distance of now, which is none that rounding of x could hide."""
     seen = s.step * s.mu >= _SINGLE * max(1.0, float(np.abs(s.run.x0).max()))
-    several = int(np.isfinite(s.values).sum()) >= _SEVERAL
-    return seen and several and bool((_changes(s.values) <= 0.0).all())
+    several = (np.isfinite(s.values).sum(axis=1) >= 2).all()  # else calls have failed
+    return bool(seen and several) and bool((_changes(s.values) <= 0.0).all())
 
 
 def _least_change(values: Array) -> float:
