@@ -25,8 +25,8 @@ _FURTHEST = 0.5  # of R in each coordinate
 def judged(s: ApartState, n: int) -> ApartState:
     """Halve h where the gradients disagree; let it grow where they have been seen to agree.
 
-    Waiting for better evidence wastes calls, the more the closer F is to a quadratic; growing on less leaves a bias where
-    F is lopsided that noise may hide for good.
+    Waiting for better evidence wastes calls, the more the closer F is to a quadratic; growing on less leaves a bias
+    where F is lopsided that noise may hide for good.
     """
     if s.tests < _FEWEST:
         return s
