@@ -21,6 +21,7 @@ from poem_cma import problems
 PARTS: dict[str, dict[str, bool]] = {
     "walks": {"walks": False},
     "bisection": {"bisection": False},
+    "digits": {"digits": False},
     "subspace": {"subspace": False},
     "metric": {"metric": False},
     "rescaling": {"rescaling": False},

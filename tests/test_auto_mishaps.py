@@ -33,8 +33,8 @@ def regression(d: int, absurd: float | None, seed: int, rate: float = 0.002, **o
 @pytest.mark.parametrize("d", [10, 60])
 def test_a_mishap_does_not_end_the_run(d: int, absurd: float) -> None:
     """One call in 500 is far off: at x_0, on the ray, in steps, or in the last comparison."""
-    usual = max(regression(d, None, seed) for seed in range(3))
-    assert max(regression(d, absurd, seed) for seed in range(3)) < 2.0 * usual
+    usual = [regression(d, None, seed) for seed in range(6)]
+    assert np.mean([regression(d, absurd, seed) for seed in range(6)]) < 2.0 * np.mean(usual)
 
 
 def test_many_mishaps() -> None:

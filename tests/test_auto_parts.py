@@ -208,12 +208,13 @@ def test_the_effective_dimension_is_estimated() -> None:
         assert result.history["effective_dimension"][-1] == pytest.approx(rank, rel=0.5)
 
 
-@pytest.mark.parametrize(("name", "directions"), [("squared-rank20-of-100", 2), ("squared-full-rank-100", 100)])
+@pytest.mark.parametrize(("name", "subspace"), [("squared-rank20-of-100", 20), ("squared-full-rank-100", 0)])
 @pytest.mark.parametrize("seed", [1, 600])
-def test_the_rank_of_the_gradients_is_judged_by_more_than_the_first(name: str, directions: int, seed: int) -> None:
+def test_the_rank_of_the_gradients_is_judged_by_more_than_the_first(name: str, subspace: int, seed: int) -> None:
     """With seed 600 the first eight gradients of rank 20 look as if they filled the 100 dimensions."""
-    result = problems.load(name).solve(budget=20_000, seed=seed, evaluate=0)
-    assert np.median(result.history["directions"][-5:]) == directions
+    history = problems.load(name).solve(budget=20_000, seed=seed, evaluate=0).history
+    assert history["subspace"][-1] == subspace
+    assert np.median(history["directions"][-5:]) == (1 if subspace else 100)  # old samples, or walks
 
 
 @pytest.mark.parametrize(("kind", "d", "rank"), [("squared", 200, 10), ("absolute", 300, 8), ("squared", 150, 15)])
@@ -221,7 +222,9 @@ def test_directions_in_which_gradients_live_are_learned_at_once(kind: str, d: in
     history = gaussian.build(kind, d, rank).solve(budget=20_000, seed=0, evaluate=0).history
     late = history["nfev"] > 6000
     assert (history["subspace"][late] >= rank).all()
-    assert np.median(history["directions"][late]) == 2.0
+    fresh = late & (history["nfev"] < 15_000)  # later on old samples are asked again, along one direction
+    assert np.median(history["directions"][fresh]) == 0.0  # beside these directions: two in one step of eight
+    assert 0.1 < np.mean(history["directions"][fresh] == 2.0) < 0.15
 
 
 def test_directions_that_never_end_are_not_learned_for_ever() -> None:
@@ -238,9 +241,9 @@ def test_directions_that_never_end_are_not_learned_for_ever() -> None:
 
 
 def test_a_subspace_must_come_in_time() -> None:
-    """20,000 calls are a thousand steps in 17 directions; along random ones, 22 steps tell as much as four of those."""
-    assert choose._in_time(SimpleNamespace(t=22 / 4 * 1000 / 3 - 1), 17.0, 20_000.0)
-    assert not choose._in_time(SimpleNamespace(t=22 / 4 * 1000 / 3 + 1), 17.0, 20_000.0)
+    """18,250 calls are a thousand steps in 17 directions; along random ones, 22 steps tell as much as four of those."""
+    assert choose._in_time(SimpleNamespace(t=22 / 4 * 1000 / 3 - 1), 17.0, 18_250.0)
+    assert not choose._in_time(SimpleNamespace(t=22 / 4 * 1000 / 3 + 1), 17.0, 18_250.0)
 
 
 def test_the_scale_follows_only_what_is_more_than_chance() -> None:

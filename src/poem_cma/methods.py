@@ -213,6 +213,7 @@ def auto(
     *,
     walks: bool = True,
     bisection: bool = True,
+    digits: bool = True,
     subspace: bool = True,
     metric: bool = True,
     rescaling: bool = True,
@@ -238,6 +239,8 @@ def auto(
         Gradients from walks along the axes; without them random directions only.
     bisection : bool
         Ask a walk where it makes a difference; without it everywhere.
+    digits : bool
+        Slopes that are small multiples of one number are told many at a time, by steps that are digits.
     subspace : bool
         Exact slopes on the span of the gradients, where that is small.
     metric : bool
@@ -267,6 +270,7 @@ def auto(
     parts = {
         "walks": walks,
         "bisection": bisection,
+        "digits": digits,
         "subspace": subspace,
         "metric": metric,
         "rescaling": rescaling,

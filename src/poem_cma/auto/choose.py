@@ -1,8 +1,8 @@
 """Which estimator the next step uses, learned from full walks that are made now and then.
 
-* sparse samples: walks are cheap, stay with them;
-* gradients that live in few directions: exact slopes there, two random directions beside; where they seem to, and the
-  budget allows it, walks are made at once until those directions are known;
+* sparse samples, and those whose slopes are small multiples of one number: walks are cheap, stay with them;
+* gradients that live in few directions: exact slopes there, and now and then two random directions beside; where they
+  seem to, and the budget allows it, walks are made at once until those directions are known;
 * gradients that fill the space evenly: walks again (all axes count the same);
 * anything else: four random directions.
 """
@@ -15,17 +15,19 @@ import numpy as np
 
 from poem_cma._types import Array
 from poem_cma.arithmetic import largest, length
+from poem_cma.auto.digits import Alphabet, calls_of, multiples
+from poem_cma.auto.directions import SELDOM
 from poem_cma.auto.replay import PLACES, replaying
 from poem_cma.auto.state import HAAR, REPLAY, START, WALK, AutoState, has
 from poem_cma.core import Run
 
 __all__ = [
-    "BESIDE", "DIRECTIONS", "affordable", "in_subspace_calls", "learn", "next_estimator", "on_axes", "rejudged",
-    "trial_at", "usual_calls",
+    "BESIDE", "DIRECTIONS", "affordable", "alphabet_of", "compared", "in_subspace_calls", "learn", "next_estimator",
+    "on_axes", "rejudged", "trial_at", "usual_calls", "with_digits",
 ]  # fmt: skip
 
 DIRECTIONS = 4  # random directions a step
-BESIDE = 2  # random directions beside a subspace
+BESIDE = 2  # random directions beside a subspace, where there are any
 _FEW_AXES = 32  # so few that walks are always taken
 _TRIALS, _JUDGED = 8, 16  # full walks before the rank of the gradients is judged, and the most that are judged together
 _EVEN = 0.6  # rank per axis, from which on gradients fill the space
@@ -33,12 +35,16 @@ _FIRST_SHARE, _LATER_SHARE = 0.33, 0.05  # of the calls for trials, before and a
 _FIRST_AFFORDED, _AFFORDED = 0.1, 0.02  # of the budget, for a full walk
 _CHEAP = 0.6  # calls per axis at which walks win
 _MOST_SUBSPACE = 28
-_DEAR = 3  # times as many calls as an old sample takes: then a step in the subspace gives way to those
+_DEAR = 2.5  # times as many calls as an old sample takes: then a step in the subspace gives way to those
 _WORTH = 3.0  # a step in the subspace must be so many times cheaper than a full walk
 _IN_DOUBT, _SPARE = 1.2, 3.0  # the rank may be so many times what it seems, and a few walks must confirm the subspace
 _FAR_MORE = 3.0  # times what steps so far have told, by which those to come in a subspace must be worth it
 _LEARNING_SHARE = 0.25  # of the calls left, at most, for walks that complete the subspace
 _ALL = 1.0 - 1e-5  # of the energy: steep directions may hold nearly all of it, and the others what is left to gain
+_ALIKE, _MOST_ALIKE = 4, 64  # samples with such slopes, after which digits are tried, and the most that are counted
+_FAILED = 8  # so many fewer where they could not be told
+_FEWEST_DIGITS = 5
+_EPS = float(np.finfo(float).eps)
 _AXES_SHARE = 16.0  # a walk takes so many axes that it costs one in so many of the calls spent
 
 
@@ -53,15 +59,18 @@ def next_estimator(s: AutoState, left: float) -> AutoState:
         return _using(s, WALK, max(1, int(min(growing, n, left - 1))))
     if axes_allowed and s.nfev >= trial_at(s) and n + 1 <= left and affordable(s, n):
         return _using(s, WALK, n, trial=True)
-    if s.use_subspace and _DEAR * PLACES <= in_subspace_calls(s) <= left and replaying(s):
-        return _using(s, REPLAY, in_subspace_calls(s) - 1)
+    k = len(s.subspace)
+    if s.use_subspace and in_subspace_calls(k) >= _DEAR * PLACES and 1 + k + BESIDE <= left and replaying(s):
+        return _using(s, REPLAY, k + BESIDE)
+    if s.use_subspace and s.t % SELDOM:
+        return _using(s, HAAR, 0)
     q = BESIDE if s.use_subspace else DIRECTIONS
     return _using(s, HAAR, max(1, int(min(q, left - 1))))
 
 
-def in_subspace_calls(s: AutoState) -> int:
-    """The calls of a step in the subspace: at the base, along its directions, and along a few beside."""
-    return 1 + len(s.subspace) + BESIDE
+def in_subspace_calls(k: float) -> float:
+    """The calls of a step in a subspace of k directions, on the mean: at the base, along these, and rarely beside."""
+    return 1.0 + k + BESIDE / SELDOM
 
 
 def _using(s: AutoState, kind: str, q: int, trial: bool = False) -> AutoState:
@@ -77,6 +86,36 @@ def trial_at(s: AutoState) -> float:
     return s.trial_calls / (_FIRST_SHARE if undecided else _LATER_SHARE)
 
 
+def with_digits(s: AutoState) -> bool:
+    """Whether a full walk is made with steps that are digits: where these tell the slopes, in fewer calls."""
+    return _digits_tell(s) and _cost(s) == _cost_of_digits(s)
+
+
+def _digits_tell(s: AutoState) -> bool:
+    exact = s.eps == _EPS and s.x.dtype == np.float64
+    allowed = has(s.run, "digits") and has(s.run, "bisection")
+    return s.alike >= _ALIKE and len(s.order) >= _FEWEST_DIGITS and exact and allowed
+
+
+def _cost_of_digits(s: AutoState) -> float:
+    n = len(s.order)
+    return (calls_of(n, alphabet_of(s)) - 1.0) / n
+
+
+def alphabet_of(s: AutoState) -> Alphabet:
+    """The multiples that slopes of samples have been."""
+    return Alphabet(s.low, s.high)
+
+
+def compared(s: AutoState, slopes: Array, told: bool) -> AutoState:
+    """Whether slopes of samples are small multiples of one number, now that those of one more are known."""
+    found = multiples(slopes)
+    if found is None:
+        return s._replace(alike=0, low=0, high=0) if s.alike else s
+    low, high = alphabet_of(s) | found
+    return s._replace(alike=min(s.alike + 1, _MOST_ALIKE) if told else s.alike - _FAILED, low=low, high=high)
+
+
 def affordable(s: AutoState, n: int) -> bool:
     """Whether a full walk is not too dear: a first one shows how many calls one takes."""
     return _cost(s) * n < (_AFFORDED if len(s.costs) else _FIRST_AFFORDED) * s.run.budget
@@ -88,8 +127,9 @@ def usual_calls(s: AutoState) -> int:
 
 
 def _cost(s: AutoState) -> float:
-    """Of recent full walks, in calls per axis."""
-    return float(np.add.reduce(s.costs)) / len(s.costs) if len(s.costs) else 1.0
+    """Of a full walk, in calls per axis: as recent ones, unless digits do with less."""
+    recent = float(np.add.reduce(s.costs)) / len(s.costs) if len(s.costs) else 1.0
+    return min(recent, _cost_of_digits(s)) if s.alike >= _ALIKE and _digits_tell(s) else recent
 
 
 def on_axes(run: Run, n: int) -> bool:
@@ -137,11 +177,12 @@ def _cheap(s: AutoState) -> bool:
 def _pays(s: AutoState, rank: float) -> bool:
     """Whether the directions in which gradients seem to live should be learned at once.
 
-    A step in a subspace of k directions costs k + 3 calls, and its gradient has no noise but that of the sample. Along
-    random directions as much costs (1 + sqrt(k + 1))^2 calls, and takes shorter steps. But all k must be known.
+    A step in a subspace of k directions costs little more than k + 1 calls, and its gradient has no noise but that of
+    the sample. Along random directions as much costs (1 + sqrt(k + 1))^2 calls, and takes shorter steps. But all k must
+    be known.
     """
     k, n = len(s.subspace), len(s.order)
-    few = rank < _IN_DOUBT * _MOST_SUBSPACE and _WORTH * (max(rank, k) + BESIDE + 1) < n
+    few = rank < _IN_DOUBT * _MOST_SUBSPACE and _WORTH * in_subspace_calls(max(rank, k)) < n
     missing = min(_IN_DOUBT * rank + _SPARE, _MOST_SUBSPACE) - k
     calls, left = missing * _cost(s) * n, s.run.budget - s.nfev
     return few and 0.0 < calls < _LEARNING_SHARE * left and _in_time(s, rank, left - calls) and has(s.run, "subspace")
@@ -151,10 +192,10 @@ def _in_time(s: AutoState, k: float, left: float) -> bool:
     """Whether a subspace of k directions comes early enough: its steps soon make earlier ones count for nothing.
 
     In units of a gradient whose only noise is that of its sample, a step along q random directions tells
-    1 / (1 + (k + 1) / q), and one in the subspace, for k + 3 calls, tells 1.
+    1 / (1 + (k + 1) / q), and one in the subspace tells 1.
     """
     told = s.t * DIRECTIONS / (DIRECTIONS + k + 1.0)
-    return left / (k + BESIDE + 1.0) > _FAR_MORE * told
+    return left / in_subspace_calls(k) > _FAR_MORE * told
 
 
 def _extend(s: AutoState, g: Array) -> AutoState:
@@ -173,9 +214,9 @@ def _extend(s: AutoState, g: Array) -> AutoState:
     use = False
     if len(shares) == 2 and has(s.run, "subspace"):
         e = float(shares.min())
-        calls = k + BESIDE + 1
+        calls = in_subspace_calls(k)
         worth = s.use_subspace or (_WORTH * calls < d and _in_time(s, k, s.run.budget - s.nfev))  # once in use, it is
-        use = worth and e > _ALL and calls * (e + (d - k) / BESIDE * (1.0 - e)) < _FEW_AXES
+        use = worth and e > _ALL and calls * (e + SELDOM * (d - k) / BESIDE * (1.0 - e)) < _FEW_AXES
     subspace = s.subspace
     if unseen > 1e-6 and not use:
         subspace = np.concatenate((subspace, rest[None] / math.sqrt(unseen)))

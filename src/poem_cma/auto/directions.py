@@ -15,6 +15,7 @@ from poem_cma.auto.estimators import ROUNDING, Tangent, around, base_point, one_
 
 __all__ = [
     "FIRST",
+    "SELDOM",
     "Drawn",
     "Haar",
     "draw_haar",
@@ -29,15 +30,19 @@ __all__ = [
 
 _MANY_DIMENSIONS = 2000  # in which random directions are taken for orthogonal
 
-#: Places that are asked first, where samples may be flat: the base and two directions.
+#: Places that are asked first, where samples may be flat: the base and two directions; with a subspace two more.
 FIRST = 3
+
+#: Where all slopes are known to lie in a subspace, the directions beside it are asked in one estimate of so many.
+SELDOM = 8
 
 
 class Haar(NamedTuple):
     """Forward differences along orthonormal directions: exact on a subspace, random in its complement.
 
     Two random directions, and two of the subspace, come first: where none sees a change, the sample is taken as flat.
-    While no sample has been flat, all are asked at once.
+    While no sample has been flat, all are asked at once. There may be no random directions: what other estimates see
+    along theirs then counts for several.
     """
 
     base: Array
@@ -46,6 +51,7 @@ class Haar(NamedTuple):
     stretch: Array | float  # of the metric: directions are divided by it, gradients multiplied
     h: float
     dimension: int  # of the space that is searched
+    counts_for: int = 1  # estimates, all others of which have no random directions
 
     @property
     def size(self) -> int:
@@ -80,14 +86,16 @@ class Haar(NamedTuple):
     def gradient(self, slopes: list[float], d: int) -> Array:
         k, V = self.k, self.directions
         m = len(V) - k
-        c = slopes[:m]
-        if not isfinite(sum(c)):
-            kept = list(map(isfinite, c))  # the mean over the others is as unbiased
-            c, V = [slope for slope in c if isfinite(slope)], V[:m][kept]
-        gain = (self.dimension - k) / len(c)
-        g: Array = np.array([gain * slope for slope in c], V.dtype).dot(V[: len(c)])
+        if m:
+            c, beside = slopes[:m], V[:m]
+            if not isfinite(sum(c)):
+                beside = beside[list(map(isfinite, c))]  # the mean over the others is as unbiased
+                c = [slope for slope in c if isfinite(slope)]
+            gain = self.counts_for * (self.dimension - k) / len(c)
+            g: Array = np.array([gain * slope for slope in c], V.dtype).dot(beside)
         if k:
-            g += np.array(slopes[m:], V.dtype).dot(self.directions[m:])
+            within = np.array(slopes[m:], V.dtype).dot(V[m:])
+            g = g + within if m else within
         if not (isinstance(self.stretch, float) and self.stretch == 1.0):
             g *= self.stretch
         return g
@@ -97,7 +105,8 @@ class Haar(NamedTuple):
         if isfinite(sum(F)):
             return True
         m = len(self.directions) - self.k
-        return isfinite(F[0]) and not all(map(isinf, F[1 : 1 + m])) and not any(map(isinf, F[1 + m :]))
+        beside, within = F[1 : 1 + m], F[1 + m :]
+        return isfinite(F[0]) and not (m and all(map(isinf, beside))) and not any(map(isinf, within))
 
 
 def many_differences(F: Array, eps: float) -> Array:
@@ -118,10 +127,12 @@ def many_gradients(slopes: Array, V: Array, dimension: int, stretch: Array | flo
 
 def needed_directions(v: Array, k: int, eps: float, whole: bool) -> list[int]:
     """`Haar.needed`, which can be told before the directions, k of a subspace among them, are drawn."""
-    first = min(2 * FIRST - 1 if k else FIRST, len(v))
     F = v.tolist()
+    if whole and isnan(F[0]):
+        return list(range(len(F)))
+    first = 1 + min(FIRST - 1, len(F) - 1 - k) + min(FIRST - 1, k)
     if isnan(F[0]):
-        return list(range(len(F) if whole else first))
+        return list(range(first))
     if isnan(F[-1]) and isfinite(F[0]):
         near = ROUNDING * eps * abs(F[0])
         seen = [f for f in F[1:first] if isfinite(f)]
@@ -167,6 +178,7 @@ def draw_haar(
     q: int,
     subspace: Array,
     step: float = 0.1,
+    counts_for: int = 1,
 ) -> Haar:
     """q orthonormal directions beside the subspace, within the domain's directions (of dimension n)."""
     k = len(subspace)
@@ -174,11 +186,11 @@ def draw_haar(
         return haar(drawn([rng], 1, min(q, n), x, tangent)[0], x, mu, metric, tangent, n, step)
     base = base_point(rng, x, mu, metric, tangent)
     Z = tangent(rng.standard_normal((min(q, n - k), len(x)), x.dtype))
-    beside = orthonormal(Z - (Z @ subspace.T) @ subspace)
+    beside = orthonormal(Z - (Z @ subspace.T) @ subspace) if q else Z
     # Turned at random, so that none of its directions is blind to a kind of samples.
     factors, tau, _, _ = _lapack().dgeqrf(rng.standard_normal((k, k)))
     subspace = _lapack().dorgqr(factors, tau)[0] @ subspace
-    return Haar(base, np.concatenate((beside, subspace)), k, stretch_of(metric), step * mu, n)
+    return Haar(base, np.concatenate((beside, subspace)), k, stretch_of(metric), step * mu, n, counts_for)
 
 
 def orthonormal(Z: Array) -> Array:

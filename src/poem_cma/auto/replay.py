@@ -1,10 +1,10 @@
 """Old samples, asked again.
 
 A sample of a linear model, whatever its loss, is a function of one direction alone. Once a full walk has found that
-direction, or a step in the subspace where all gradients are, its gradient at any other point costs three calls instead
-of d + 1: the base, a step along the direction, and a step beside it, which shows whether there is more to the sample
-than was known. The estimate is unbiased in any case; where the step beside makes a difference, samples are of another
-kind, and are not asked again.
+direction, or a step in the subspace where all gradients are, its gradient at any other point costs two calls instead of
+d + 1: the base, and a step along the direction. In one time of eight a third call, a step beside it, shows whether
+there is more to the sample than was known. It counts for eight, so that nothing is biased in any case; where it makes a
+difference, samples are of another kind, and are not asked again.
 
 The last quarter of a run goes over the samples it has seen, many times where a walk is dear: what limits a run is then
 how many samples it has seen, no longer how often it could look at each.
@@ -17,11 +17,12 @@ from math import isfinite, sqrt
 import numpy as np
 
 from poem_cma._types import Array
+from poem_cma.auto.directions import SELDOM
 from poem_cma.auto.state import HAAR, REPLAY, WALK, AutoState, empty, has
 
-__all__ = ["PLACES", "remember", "remembered", "replaying", "sample_number"]
+__all__ = ["PLACES", "beside", "remember", "remembered", "replaying", "sample_number"]
 
-#: At which a sample whose direction is known is asked.
+#: At which a sample whose direction is known is asked, at most.
 PLACES = 3
 
 _SHARE = 0.25  # of the budget
@@ -52,6 +53,12 @@ def sample_number(s: AutoState, j: int) -> int:
     return int(s.numbers[_entry(s, j)]) if s.kind == REPLAY else s.samples + j
 
 
+def beside(s: AutoState, j: int) -> int:
+    """Along how many directions the step's j-th xi is asked beside its own: another one has its turn every time."""
+    times, entry = divmod(s.replayed + j, s.kept)
+    return 0 if (entry + times) % SELDOM else 1
+
+
 def remembered(s: AutoState, j: int) -> Array | None:
     """The direction of the step's j-th xi in the present metric, of length 1; none if it was flat."""
     v = s.memory[_entry(s, j)] / np.sqrt(s.metric)
@@ -64,9 +71,9 @@ def remember(s: AutoState, j: int, g: Array, slopes: Array) -> AutoState:
     if s.kind == REPLAY:
         if len(slopes) > 2:
             return s  # a walk: the sample had been flat
-        beside = s.beside + (len(s.order) - 1) * float(slopes[0]) ** 2
-        along = s.along + float(slopes[1]) ** 2
-        return s._replace(beside=beside, along=along, ridges=beside <= _BESIDE * (beside + along))
+        along = s.along + float(slopes[-1]) ** 2
+        energy = s.beside + SELDOM * (len(s.order) - 1) * float(slopes[0]) ** 2 if len(slopes) == 2 else s.beside
+        return s._replace(beside=energy, along=along, ridges=energy <= _BESIDE * (energy + along))
     known = s.kind == HAAR or (s.kind == WALK and s.q == len(s.order))
     if not known or (s.kept + 1) * len(s.x) > _MOST_NUMBERS or not has(s.run, "replay"):
         return s

@@ -41,6 +41,9 @@ class AutoState(NamedTuple):
     unit: float
     R: float  # the scale
     dual: bool  # dual averaging, or descent
+    alike: int  # samples in a row, or nearly so, whose slopes were small multiples of one number:
+    low: int  # the least of them, and
+    high: int  # the largest
     radial: float  # sum of <g, x - x_0> since the scale was looked at
     radial_squares: float  # of its terms
     promised: float  # the same sum since x moves
@@ -128,7 +131,7 @@ class AutoState(NamedTuple):
         """What the history tells beside: see `history.EXTRA_COLUMNS`."""
         used = self.use_subspace and len(self.shares) > 0
         share = float(self.shares.min()) if used else 0.0
-        directions = 2.0 if self.kind == REPLAY and used else float(self.q)  # the known one, and one beside
+        directions = 1.0 if self.kind == REPLAY and used else float(self.q)  # the known one
         return directions, float(len(self.subspace)) if used else 0.0, share, 1.2533 * self.value_spread
 
     @property

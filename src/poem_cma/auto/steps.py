@@ -9,8 +9,9 @@ import numpy as np
 
 from poem_cma._types import Array
 from poem_cma.arithmetic import MANY, ONE, distance, inner, largest, length, plus, quotient, summed
-from poem_cma.auto.choose import DIRECTIONS, learn, next_estimator
+from poem_cma.auto.choose import DIRECTIONS, alphabet_of, compared, learn, next_estimator, with_digits
 from poem_cma.auto.compare import CANDIDATES, checks, hand_over, picks
+from poem_cma.auto.digits import Digits, calls_of
 from poem_cma.auto.estimators import step_length
 from poem_cma.auto.race import other_turn
 from poem_cma.auto.remarks import NO_CHANGE, NO_PROGRESS
@@ -145,8 +146,10 @@ def noted(s: AutoState, estimator: Any, j: int, g: Array, slopes: Any) -> AutoSt
         return remember(s, j, g, slopes) if s.use_subspace else s
     seen = np.asarray(slopes) != 0.0
     active = bool(seen.any())
-    if active and isinstance(estimator, Staircase):
+    if active and isinstance(estimator, Staircase | Digits):
         axes = estimator.axes
+        told = not isinstance(estimator, Digits) or estimator.told(s.values[j])
+        s = compared(s, np.asarray(slopes), told) if len(axes) == len(s.order) else s
         squares, tested, active_on = s.squares.copy(), s.tested.copy(), s.active.copy()
         squares[axes] += slopes**2
         tested[axes] += 1.0
@@ -174,6 +177,8 @@ def next_step(s: AutoState) -> AutoState:
     k = len(s.subspace) if s.use_subspace else 0
     n = s.run.domain.hull_dimension(len(s.x))
     size = 1 + (min(s.q, n - k) + k if s.kind == HAAR else s.q)
+    if s.kind == WALK and s.q == len(s.order) and with_digits(s):
+        size += calls_of(s.q, alphabet_of(s)) - 1
     rescale_at = s.rescale_at or EVERY * s.weight
     return with_room(ready(
         s, len(s.values), stage=STEP, step_calls=0, most_calls=inf, rescale_at=rescale_at, values=unknown(count, size),

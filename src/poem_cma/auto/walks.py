@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import frexp, isfinite, isnan
+from math import frexp, isfinite, isnan, sqrt
 from typing import Any
 
 import numpy as np
 
 from poem_cma._types import Array
-from poem_cma.auto.choose import BESIDE
-from poem_cma.auto.directions import Drawn, Haar, draw_haar, drawn, haar, needed_directions
+from poem_cma.arithmetic import largest
+from poem_cma.auto.choose import BESIDE, alphabet_of
+from poem_cma.auto.digits import Digits, draw_digits
+from poem_cma.auto.directions import SELDOM, Drawn, Haar, draw_haar, drawn, haar, needed_directions
 from poem_cma.auto.plausible import ABSURD
-from poem_cma.auto.replay import remembered
+from poem_cma.auto.replay import beside, remembered
 from poem_cma.auto.staircase import Staircase, draw_staircase
 from poem_cma.auto.state import HAAR, REPLAY, STEP, AutoState, has, in_unit
 from poem_cma.domains import Box
@@ -25,6 +27,9 @@ Numbers = Any
 
 #: With more numbers in the directions of a step only one estimator is held at a time.
 _MOST_HELD = 2**20
+
+#: Steps that are digits are no longer than this part of the smoothing radius: there is room for them.
+_WITHIN = 0.1
 
 #: So many random numbers are drawn together, for as many steps as they last.
 DRAWN_AT_ONCE = 2**13
@@ -57,7 +62,7 @@ class Walks:
     def __init__(self, streams: Streams, blocks: Blocks | None = None) -> None:
         self.streams = streams
         self._blocks = blocks or Blocks(streams)
-        self._held: dict[int, Haar | Staircase] = {}
+        self._held: dict[int, Haar | Staircase | Digits] = {}
         self._of: tuple[Any, ...] = ()
         self.asked: list[tuple[int, list[int]]] = []  # what is asked
         self.sizes: list[int] = []  # at how many places
@@ -67,7 +72,7 @@ class Walks:
         """For another step in flight."""
         return Walks(self.streams, self._blocks)
 
-    def __call__(self, s: AutoState, j: int) -> Haar | Staircase:
+    def __call__(self, s: AutoState, j: int) -> Haar | Staircase | Digits:
         """The estimator of the step's j-th xi."""
         if self._of != (s.t, s.samples, s.kind):
             self._held, self._of = {}, (s.t, s.samples, s.kind)
@@ -90,23 +95,29 @@ class Walks:
         """Drop what is held; it is drawn again, the same, if it is asked for."""
         self._held = {}
 
-    def _draw(self, s: AutoState, j: int) -> Haar | Staircase:
+    def _draw(self, s: AutoState, j: int) -> Haar | Staircase | Digits:
         domain = s.run.domain
         n = domain.hull_dimension(len(s.x))
         if s.kind == HAAR and not s.use_subspace:
             now = self._blocks(s.samples + j, min(s.q, n), s.x, domain.tangent)
             return haar(now, s.centre, s.mu, s.metric, domain.tangent, n, s.step)
         rng = self.streams.block(Stream.DIRECTIONS, s.samples + j)
+        around = rng, s.centre, s.mu, s.metric, domain.tangent, n
         if s.kind == HAAR:
-            return draw_haar(rng, s.centre, s.mu, s.metric, domain.tangent, n, s.q, s.subspace, s.step)
+            return draw_haar(*around, s.q, s.subspace, s.step, counts_for=SELDOM)
         if s.kind == REPLAY and (known := remembered(s, j)) is not None:
-            return draw_haar(rng, s.centre, s.mu, s.metric, domain.tangent, n, 1, known[None], s.step)
+            return draw_haar(*around, beside(s, j), known[None], s.step, counts_for=SELDOM)
         if s.kind == REPLAY and s.use_subspace:  # it was flat
-            return draw_haar(rng, s.centre, s.mu, s.metric, domain.tangent, n, BESIDE, s.subspace, s.step)
+            return draw_haar(*around, BESIDE, s.subspace, s.step)
         tangent = domain.tangent if isinstance(domain, Box) else _unchanged
         dense = s.active_trials > 3 and _activity(s) > 0.8
         whole = not has(s.run, "bisection")
-        return draw_staircase(rng, s.centre, s.mu, s.metric, tangent, s.order, s.q, dense, whole, s.step)
+        walk = draw_staircase(rng, s.centre, s.mu, s.metric, tangent, s.order, s.q, dense, whole, s.step)
+        if s.kind == REPLAY or s.values.shape[1] == walk.size:
+            return walk
+        far = max(s.R, largest(s.x))
+        longest = _WITHIN * s.mu / sqrt(float(s.metric.max()))
+        return draw_digits(rng, walk, alphabet_of(s), far, abs(s.value) / s.unit, longest)
 
 
 def _activity(s: AutoState) -> float:
@@ -119,7 +130,7 @@ def _unchanged(V: Array) -> Array:
     return V
 
 
-def estimate(s: AutoState, estimator: Haar | Staircase, j: int) -> tuple[AutoState, Array | None, Any]:
+def estimate(s: AutoState, estimator: Haar | Staircase | Digits, j: int) -> tuple[AutoState, Array | None, Any]:
     """The gradient of the step's j-th xi, in units of the state's `unit`, and the slopes it was made of."""
     v = s.values[j, : estimator.size]
     if not estimator.usable(v):
