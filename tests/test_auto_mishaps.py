@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import poem_cma as pc
+from poem_cma.auto.algorithm import _rounding
 from poem_cma.auto.plausible import ABSURD, plausible
 
 
@@ -155,3 +156,29 @@ def test_the_last_bit_of_float32_may_change() -> None:
         )
         assert float(((A @ (result.x - 1.0)) ** 2).mean()) < 0.5 * float(((A @ np.ones(d)) ** 2).mean())
         assert "far apart" not in result.message
+
+
+# Numbers that were printed
+
+
+def test_to_how_many_digits_values_are_rounded() -> None:
+    rng = np.random.default_rng(0)
+    exact = [list(rng.normal(size=4)) for _ in range(4)]
+    assert _rounding(exact) == np.finfo(float).eps
+    assert _rounding([[float(np.float32(f)) for f in F] for F in exact]) == np.finfo(np.float32).eps
+    assert _rounding([[float(f"{f:.6g}") for f in F] for F in exact]) == 1e-6
+    assert _rounding([[float(f"{123.0 + f:.6f}"), np.inf] for F in exact for f in F]) == 1e-9
+    assert _rounding([[0.1, 0.25, 3.0]]) == np.finfo(float).eps  # F has steps, or the points were special
+
+
+@pytest.mark.parametrize("decimals", [4, 6, 9])
+def test_a_program_may_print_its_result(decimals: int) -> None:
+    solution = np.random.default_rng(0).normal(size=20)
+
+    def printed(X: np.ndarray) -> np.ndarray:
+        return np.round(np.sqrt(1.0 + (X - solution) ** 2).sum(axis=1), decimals)
+
+    at_x0 = float(printed(np.zeros((1, 20)))[0]) - 20.0
+    for seed in range(3):
+        result = pc.minimize(printed, np.zeros(20), budget=4000, seed=seed, vectorized=True)
+        assert float(np.sqrt(1.0 + (result.x - solution) ** 2).sum()) - 20.0 < 0.01 * at_x0

@@ -21,6 +21,7 @@ PICK    at the end, the averages, the last iterate and x_0 are compared on commo
 from __future__ import annotations
 
 from collections.abc import Iterable
+from decimal import Decimal
 from math import inf, isfinite, nan
 from typing import Any
 
@@ -45,6 +46,7 @@ from poem_cma.randomness import Streams
 
 __all__ = ["AUTO", "Auto"]
 
+_FEWEST_DIGITS, _MOST_DIGITS = 4, 11  # of numbers that were printed; with fewer F has steps
 _FLOAT32, _FLOAT64 = float(np.finfo(np.float32).eps), float(np.finfo(float).eps)
 
 
@@ -216,10 +218,14 @@ def _filled(values: Array, asked: list[tuple[int, list[int]]], told: Values) -> 
 
 
 def _rounding(values: Values) -> float:
-    """To which precision F is rounded: that of float32, if all values are such numbers."""
+    """To which precision F is rounded: that of float32, if all values are such numbers, or that of a printed number."""
+    known = [f for F in values for f in F if isfinite(f)]
     with np.errstate(over="ignore"):
-        single = all(float(np.float32(f)) == f for F in values for f in F if isfinite(f))
-    return _FLOAT32 if single else _FLOAT64
+        single = all(float(np.float32(f)) == f for f in known)
+    if single:
+        return _FLOAT32
+    digits = max(len(Decimal(repr(float(f))).normalize().as_tuple().digits) for f in known)
+    return 10.0**-digits if _FEWEST_DIGITS <= digits <= _MOST_DIGITS else _FLOAT64
 
 
 def free_axes(run: Run) -> Any:
