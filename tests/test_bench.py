@@ -202,17 +202,38 @@ def test_what_is_wrong_is_said_in_one_line(tmp_path: Path) -> None:
 
 
 def test_a_peer_that_breaks_down_keeps_what_it_had(monkeypatch: pytest.MonkeyPatch) -> None:
-    from poem_cma.bench.plan import compute_run
+    from poem_cma.bench.plan import compute_runs
 
     def play(task: Any) -> None:
         task.values(task.x0[None].repeat(50, axis=0))
         raise FloatingPointError("out of range")
 
     monkeypatch.setitem(PLAYERS, "poem", replace(PLAYERS["poem"], play=play))
-    found = compute_run({"problem": "max-affine", "method": "poem", "budget": 100, "setting": {}, "seed": 0})
+    (found,) = compute_runs([{"problem": "max-affine", "method": "poem", "budget": 100, "setting": {}, "seed": 0}])
     assert found["note"] == "FloatingPointError: out of range"
     assert found["nfev"] == 50
     assert found["gaps"][-1] == 1.0
+
+
+@pytest.mark.parametrize("problem", ["squared-rank5-of-100", "max-affine", "unshared-quadratic"])
+def test_replicas_end_where_runs_alone_do(problem: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the longest run of a curve must be made by itself, for the time it takes.
+
+    Bit for bit; max-affine multiplies by a matrix, where a row may be rounded otherwise among others than alone.
+    """
+    from poem_cma.bench.plan import compute_runs
+
+    family = [
+        {"problem": problem, "method": "auto", "budget": 600, "setting": {"method": "auto"}, "seed": seed}
+        for seed in range(3)
+    ]
+    together = compute_runs(family)
+    monkeypatch.setitem(PLAYERS, "auto", replace(PLAYERS["auto"], replicas=None))
+    alone = [compute_runs([settings])[0] for settings in family]
+    rounding = 1e-9 if problem == "max-affine" else 0.0
+    np.testing.assert_allclose([run["gaps"] for run in together], [run["gaps"] for run in alone], rtol=rounding)
+    assert [run["calls"] for run in together] == [run["calls"] for run in alone]
+    assert len({tuple(run["gaps"]) for run in together}) == 3
 
 
 def test_the_two_scales() -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import statistics
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -155,23 +155,48 @@ def what_is_missing(folder: Path, request: Request) -> Missing:
 
 
 def groups(todo: Iterable[Cell]) -> list[Group]:
-    """Each cell by itself: the time that a call takes in a run alone is part of its result, and there are few seeds."""
-    return [[cell] for cell in todo]
+    """Runs of a method that plans with those that differ in the seed alone, all other cells by themselves."""
+    together: dict[Any, list[Cell]] = {}
+    for cell in todo:
+        joins = cell.kind == "run" and PLAYERS[cell.settings["method"]].plans
+        together.setdefault(cell.family if joins else cell.name, []).append(cell)
+    return list(together.values())
 
 
 def work(folder: Path, group: Group) -> None:
     """Compute cells and write each; this is what a process does."""
-    for cell in group:
-        compute = {"tune": compute_tuning, "run": compute_run}[cell.kind]
-        records.save(folder, cell, compute(cell.settings))
+    if group[0].kind == "tune":
+        found = [compute_tuning(cell.settings) for cell in group]
+    else:
+        found = compute_runs([cell.settings for cell in group])
+    for cell, result in zip(group, found, strict=True):
+        records.save(folder, cell, result)
 
 
-def compute_run(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The gaps of what was recommended at chosen numbers of calls, and how long the longest run took."""
-    if not PLAYERS[settings["method"]].plans:
-        return _one_run(settings)
-    runs = [_one_run({**settings, "budget": budget}) for budget in budgets(settings["budget"])]
-    return runs[-1] | {"calls": [run["calls"][-1] for run in runs], "gaps": [run["gaps"][-1] for run in runs]}
+def compute_runs(family: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The gaps of what was recommended at chosen numbers of calls, for settings that differ in the seed alone.
+
+    The longest runs are made one by one: how long a run takes by itself is part of its result. The shorter ones of a
+    method that plans are replicas.
+    """
+    longest = [_one_run(settings) for settings in family]
+    first = family[0]
+    if not PLAYERS[first["method"]].plans:
+        return longest
+    curves = [_last_gaps(family, budget) for budget in budgets(first["budget"])[:-1]]
+    curves.append([run["gaps"][-1] for run in longest])
+    gaps = zip(*curves, strict=True)
+    return [run | {"calls": budgets(first["budget"]), "gaps": list(g)} for run, g in zip(longest, gaps, strict=True)]
+
+
+def _last_gaps(family: Sequence[Mapping[str, Any]], budget: int) -> list[float]:
+    """The gaps at the end of runs with so many calls."""
+    player, problem = PLAYERS[family[0]["method"]], _load(family[0]["problem"])
+    seeds = [settings["seed"] for settings in family]
+    if player.replicas is None or (problem.noisy and not problem.shareable):  # each has noise of its own
+        return [_one_run({**settings, "budget": budget})["gaps"][-1] for settings in family]
+    points = player.replicas(problem, budget, seeds)
+    return [Task(problem, budget, seed).gap(x) for seed, x in zip(seeds, points, strict=True)]
 
 
 def budgets(most: int) -> list[int]:
@@ -205,7 +230,7 @@ def compute_tuning(settings: Mapping[str, Any]) -> dict[str, Any]:
     problem, player = _load(settings["problem"]), PLAYERS[settings["method"]]
 
     def score(setting: Setting) -> float:
-        runs = [compute_run({**settings, "setting": setting, "seed": seed}) for seed in settings["seeds"]]
+        runs = [_one_run({**settings, "setting": setting, "seed": seed}) for seed in settings["seeds"]]
         return float(statistics.median(run["gaps"][-1] for run in runs))
 
     axes = axes_for(player, problem, len(player.axes))[: len(settings["axes"])]

@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 import poem_cma
 from poem_cma.bench.task import Task
+from poem_cma.problems import Problem
 
 __all__ = ["Axis", "Player", "Setting"]
 
@@ -58,6 +59,8 @@ class Player:
         Ours: the files and folders of the package whose change makes a result out of date.
     plans : bool
         Whether it plans for its budget: the gap at a number of calls is then that of a run with so many.
+    replicas : callable or None
+        ``replicas(problem, budget, seeds)`` returns the points that runs with these seeds end at, made together.
     edition : int
         To be raised when the way it plays is changed, so that old results are not taken for new ones.
     """
@@ -75,6 +78,7 @@ class Player:
     up_to: int = 10**6
     code: tuple[str, ...] = ()
     plans: bool = False
+    replicas: Callable[[Problem, int, Sequence[int]], list[Any]] | None = None
     edition: int = 1
 
     def missing(self) -> list[str]:

@@ -152,13 +152,14 @@ class Task:
         if not self._ahead or self._ahead[0] >= reached:
             return
         started = time.process_time()
-        gap = self._gap(self._point() if callable(self._point) else self._point)
+        gap = self.gap(self._point() if callable(self._point) else self._point)
         while self._ahead and self._ahead[0] < reached:
             self.calls.append(self._ahead.pop(0))
             self.gaps.append(gap)
         self._notebook_seconds += time.process_time() - started
 
-    def _gap(self, x: Any) -> float:
+    def gap(self, x: Any) -> float:
+        """How far f is from its optimum at a point, or at the nearest of the domain; 1 at x0."""
         x = np.asarray(x, dtype=float)
         if not np.isfinite(x).all():
             return WORST

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,6 +13,7 @@ from poem_cma._types import Array
 from poem_cma.bench.player import Player
 from poem_cma.bench.task import Task
 from poem_cma.oracle import Oracle, matrix
+from poem_cma.problems import Problem
 from poem_cma.randomness import Streams
 
 __all__ = ["PLAYERS"]
@@ -40,11 +41,29 @@ def play(task: Task, method: str) -> None:
         pass
 
 
+def replicas(problem: Problem, budget: int, seeds: Sequence[int]) -> list[Any]:
+    """Where `auto` ends, all runs advanced together: where noise is shared, or there is none."""
+    results = pc.replicate(
+        problem.fun if problem.noisy else lambda X: problem.fun(X, None), problem.x0, seeds=seeds,
+        sample=problem.sample if problem.noisy else None, domain=problem.domain, budget=budget, vectorized=True,
+        evaluate=0,
+    )  # fmt: skip
+    return [result.x for result in results]
+
+
 _LOOP = ("descent.py", "rules.py", "search.py", "differences.py")
 
 PLAYERS = [
     Player(
-        name, title, play, {"method": name}, role="ours", pace=80e-6, code=("methods.py", *code), plans=name == "auto"
+        name,
+        title,
+        play,
+        {"method": name},
+        role="ours",
+        pace=80e-6,
+        code=("methods.py", *code),
+        plans=name == "auto",
+        replicas=replicas if name == "auto" else None,
     )
     for name, title, code in (
         ("auto", "auto", ("auto",)),
