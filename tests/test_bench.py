@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from bench_helpers import TINY
 from reproduce_helpers import browse, command, run_command, without_network
