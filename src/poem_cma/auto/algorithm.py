@@ -11,7 +11,7 @@ may take several stages on one xi. Seven kinds of stage:
 START   a few estimates at x_0, with a tiny step;
 RAY     values along the ray they point to, further and further out, give the first scale;
 PROVE   each of them is asked on the ray that the others point to: is that scale theirs, or the function's?
-STEP    one estimate around x, then a new x; the last quarter of them asks old samples again;
+STEP    one estimate around x, then a new x; the last fifth of them asks old samples again;
 RACE    where two metrics are tried, their averages are compared after some steps with each;
 CHECK   is the average worse than x_0? Then the run begins again at a smaller scale, or goes on with pairs far apart;
         and is it better, where no scale was found? If not, POEM takes over, whose scale can grow;

@@ -43,7 +43,7 @@ _LEARNING_SHARE = 0.25  # of the calls left, at most, for walks that complete th
 _ALL = 1.0 - 1e-5  # of the energy: steep directions may hold nearly all of it, and the others what is left to gain
 _ALIKE, _MOST_ALIKE = 4, 64  # samples with such slopes, after which digits are tried, and the most that are counted
 _FAILED = 8  # so many fewer where they could not be told
-_FEWEST_DIGITS = 5
+_FEWEST_AXES, _MOST_AXES = 5, 10_000  # for digits: on fewer they save nothing, on more it takes long to read them
 _EPS = float(np.finfo(float).eps)
 _AXES_SHARE = 16.0  # a walk takes so many axes that it costs one in so many of the calls spent
 
@@ -94,7 +94,7 @@ def with_digits(s: AutoState) -> bool:
 def _digits_tell(s: AutoState) -> bool:
     exact = s.eps == _EPS and s.x.dtype == np.float64
     allowed = has(s.run, "digits") and has(s.run, "bisection")
-    return s.alike >= _ALIKE and len(s.order) >= _FEWEST_DIGITS and exact and allowed
+    return s.alike >= _ALIKE and _FEWEST_AXES <= len(s.order) <= _MOST_AXES and exact and allowed
 
 
 def _cost_of_digits(s: AutoState) -> float:

@@ -6,7 +6,7 @@ d + 1: the base, and a step along the direction. In one time of eight a third ca
 there is more to the sample than was known. It counts for eight, so that nothing is biased in any case; where it makes a
 difference, samples are of another kind, and are not asked again.
 
-The last quarter of a run goes over the samples it has seen, many times where a walk is dear: what limits a run is then
+The last fifth of a run goes over the samples it has seen, many times where a walk is dear: what limits a run is then
 how many samples it has seen, no longer how often it could look at each.
 """
 
@@ -25,7 +25,7 @@ __all__ = ["PLACES", "beside", "remember", "remembered", "replaying", "sample_nu
 #: At which a sample whose direction is known is asked, at most.
 PLACES = 3
 
-_SHARE = 0.25  # of the budget
+_SHARE = 0.2  # of the budget
 _LEAST_AXES = 9  # with fewer, a walk is as cheap
 _LEAST_SAMPLES = 8
 _MOST_NUMBERS = 4_000_000  # of gradients that are kept
