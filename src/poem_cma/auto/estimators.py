@@ -27,7 +27,7 @@ ROUNDING = 32.0  # values closer than so many units in the last place are equal
 
 def step_length(eps: float) -> float:
     """The length of differences, in smoothing radii: as short as rounding allows."""
-    return 0.1 if eps > 1e-13 else 1e-4
+    return 0.1 if eps > 1e-13 else 1e-3
 
 
 def around(x: Array, mu: Any, stretch: Array | float, tangent: Tangent, w: Array, size: Any) -> Array:

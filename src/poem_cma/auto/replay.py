@@ -29,7 +29,7 @@ _SHARE = 0.2  # of the budget
 _LEAST_AXES = 9  # with fewer, a walk is as cheap
 _LEAST_SAMPLES = 8
 _MOST_NUMBERS = 4_000_000  # of gradients that are kept
-_BESIDE = 1e-3  # the most energy beside its direction that a sample may have
+_BESIDE = 0.05  # the most energy beside its direction that a sample may have
 
 
 def replaying(s: AutoState) -> bool:
