@@ -77,7 +77,7 @@ def test_samples_of_another_kind_are_not_asked_again() -> None:
     opt = pc.Optimizer(np.zeros(d), budget=6000, seed=0)
     asked = drive(opt, F)
     assert not opt._state.ridges
-    assert opt._state.replayed <= 2  # one look was enough
+    assert opt._state.replayed <= 9  # two looks were enough, the second after eight
     assert sum(count > 20 for count in asked.values()) == 0
     assert np.abs(opt.result().x - 1.0).max() < 1.0
 
