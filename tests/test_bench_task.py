@@ -137,7 +137,7 @@ def test_every_player_keeps_to_the_budget_and_recommends_points_of_the_domain(na
         point = task._point() if callable(task._point) else task._point
         assert point.shape == (d,)
         if domain is not None:
-            assert task._gap(point) >= (1.0 - 1.0 / np.sqrt(d)) ** 2 - 1e-12  # nothing in the ball is better
+            assert task.gap(point) >= (1.0 - 1.0 / np.sqrt(d)) ** 2 - 1e-12  # nothing in the ball is better
 
 
 @pytest.mark.parametrize("name", [n for n, p in PLAYERS.items() if p.role != "deterministic"])
