@@ -92,31 +92,26 @@ def tuning_cell(entry: Entry) -> Cell:
     return Cell("tune", settings, seconds, player.made_by())
 
 
-def run_cells(entry: Entry, setting: Setting, seeds: int, if_slow: int = 3) -> list[Cell]:
+def run_cells(entry: Entry, setting: Setting) -> list[Cell]:
     """The runs of a setting, fewer where they are slow."""
     player, scale = entry.player, entry.scale
     seconds = player.seconds(entry.problem.d, scale.budget, setting)
+    seeds = min(scale.seeds, scale.seeds_if_slow) if seconds > scale.slow else scale.seeds
     settings = {
         "problem": entry.problem.name, "method": player.name, "budget": scale.budget, "setting": dict(setting),
     }  # fmt: skip
-    return [
-        Cell("run", settings | {"seed": seed}, seconds, player.made_by())
-        for seed in range(min(seeds, if_slow) if seconds > scale.slow else seeds)
-    ]
+    return [Cell("run", settings | {"seed": seed}, seconds, player.made_by()) for seed in range(seeds)]
 
 
 def default_cells(entry: Entry) -> list[Cell]:
     """The runs with the defaults; of our methods, and of those without any parameter, the only ones."""
-    if entry.player.role == "deterministic":
-        return run_cells(entry, entry.player.default, 1)  # another seed would change nothing
-    if not entry.tunable:
-        return run_cells(entry, entry.player.default, entry.scale.seeds)
-    return run_cells(entry, entry.player.default, entry.scale.default_seeds, if_slow=1)
+    cells = run_cells(entry, entry.player.default)
+    return cells[:1] if entry.player.role == "deterministic" else cells  # another seed would change nothing
 
 
 def tuned_cells(entry: Entry, tuned: Mapping[str, Any]) -> list[Cell]:
     """The runs of the setting that a finished tuning cell found."""
-    return run_cells(entry, tuned["best"], entry.scale.seeds)
+    return run_cells(entry, tuned["best"])
 
 
 @dataclass(frozen=True)
@@ -143,7 +138,7 @@ def what_is_missing(folder: Path, request: Request) -> Missing:
             tuned = records.load(folder, cell)
             if tuned is None:
                 to_tune[cell.name] = entry
-                later += run_cells(entry, entry.player.start, entry.scale.seeds)
+                later += run_cells(entry, entry.player.start)
                 now = [cell, *now]
             else:
                 now = [*tuned_cells(entry, tuned), *now]

@@ -23,22 +23,22 @@ class Scale:
     budget : int
         Calls of a run.
     seeds : int
-        Runs of our methods and of every tuned peer.
-    default_seeds : int
-        Runs of a peer with its defaults.
+        Runs of our methods and of every peer, with its defaults and tuned.
+    seeds_if_slow : int
+        As many at most where a run is slow.
     tuning_seeds : int
         Runs of each setting that is tried.
     axes : int
         A peer is tuned along so many axes at most.
     slow : float
-        Where a run takes more seconds than this, there are three seeds at most, and one with defaults.
+        A run that takes more seconds than this.
     problems : tuple of str
     """
 
     name: str
     budget: int
     seeds: int
-    default_seeds: int
+    seeds_if_slow: int
     tuning_seeds: int
     axes: int
     slow: float
@@ -49,7 +49,7 @@ QUICK = Scale(
     name="quick",
     budget=4000,
     seeds=3,
-    default_seeds=2,
+    seeds_if_slow=2,
     tuning_seeds=1,
     axes=1,
     slow=1.5,
@@ -63,7 +63,7 @@ FULL = Scale(
     name="full",
     budget=20_000,
     seeds=11,
-    default_seeds=3,
+    seeds_if_slow=5,
     tuning_seeds=1,
     axes=9,
     slow=4.0,
