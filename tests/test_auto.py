@@ -383,7 +383,8 @@ def test_the_history_tells_what_it_does() -> None:
     history = result.history
     assert history["subspace"][-1] == 2.0  # also where the metric has changed
     assert history["energy_share"][-1] > 0.99
-    assert sorted(history["directions"][-16:]) == [0.0] * 14 + [2.0] * 2  # beside the subspace: in one step of eight
+    # Beside the subspace: in one step of eight, but for the last, which may have fewer calls left.
+    assert sorted(history["directions"][-17:-1]) == [0.0] * 14 + [2.0] * 2
     assert (history["noise"][1:] > 0.0).all()
 
 

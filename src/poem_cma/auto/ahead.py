@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from poem_cma.auto.choose import usual_calls
-from poem_cma.auto.compare import CANDIDATES, picks
+from poem_cma.auto.pick import pick_calls
 from poem_cma.auto.replay import PLACES, remembered
 from poem_cma.auto.state import REPLAY, STEP, WALK, AutoState
 from poem_cma.auto.steps import next_step, spent
@@ -27,7 +27,7 @@ def step_ahead(s: AutoState, flight: list[AutoState]) -> AutoState | None:
         nfev=s.nfev + int(sum(_most(a) for a in flight)),
     )  # fmt: skip
     s = next_step(s)
-    left = s.run.budget - picks(s.run) * CANDIDATES - s.nfev
+    left = s.run.budget - pick_calls(s.run) - s.nfev
     if _most(s) > left and s.kind == WALK:
         s = s._replace(most_calls=2 * usual_calls(s) * len(s.values))
     return s if _most(s) <= left else None

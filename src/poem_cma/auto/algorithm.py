@@ -29,8 +29,9 @@ import numpy as np
 
 from poem_cma._types import Array
 from poem_cma.auto.ahead import step_ahead, taken_up
-from poem_cma.auto.compare import CANDIDATES, after_check, after_pick, candidates, check_pairs, finished, picks
+from poem_cma.auto.compare import after_check, check_pairs
 from poem_cma.auto.estimators import step_length
+from poem_cma.auto.pick import after_pick, candidates, finished, in_question, pick_calls, pick_samples
 from poem_cma.auto.prove import after_proof, proof_places, proof_point
 from poem_cma.auto.race import after_race, race_pairs, rival_average
 from poem_cma.auto.ray import after_ray, on_ray, ray_places
@@ -74,11 +75,11 @@ class Auto:
             averages=np.tile(x0, (len(DECAYS), 1)), metric=even(1.0, x0), by_units=False, squares=zero, tested=zero,
             active=zero, order=order, kind=kind, choice=HAAR, q=q, trial=kind == WALK, trial_calls=0, step_calls=0,
             most_calls=inf, active_trials=0, costs=empty(0), gradients=empty(0, d), subspace=empty(0, d),
-            shares=empty(0), learning=False, use_subspace=False, turn=zero, turns=0, overlap=0.0, memory=empty(0, d),
-            numbers=np.zeros(0, dtype=int), kept=0, replayed=0, ridges=True, along=0.0, beside=0.0, before=x0,
-            eps=_FLOAT32, sparse=False, step=step_length(_FLOAT32), values=np.full((probes, 1 + q), nan), still=False,
-            own=empty(0, d), rays=empty(0, d), radii=empty(0), ray_values=empty(0, 0), ray_errors=empty(0, 0),
-            favoured=0, between=False, settled=True, picked=0,
+            shares=empty(0), learning=False, use_subspace=False, inside=0.0, outside=0.0, agreed=0, turn=zero, turns=0,
+            overlap=0.0, memory=empty(0, d), numbers=np.zeros(0, dtype=int), kept=0, replayed=0, ridges=True, along=0.0,
+            beside=0.0, before=x0, eps=_FLOAT32, sparse=False, step=step_length(_FLOAT32),
+            values=np.full((probes, 1 + q), nan), still=False, own=empty(0, d), rays=empty(0, d), radii=empty(0),
+            ray_values=empty(0, 0), ray_errors=empty(0, 0), favoured=0, between=False, settled=True, picked=0, rival=-1,
             eta=0.0, g_norm=0.0, value=nan, value_spread=0.0, asked=0, samples=0, nfev=0,
         )  # fmt: skip
         return with_room(s)
@@ -111,7 +112,7 @@ class Auto:
         if s.stage == CHECK:
             return [(j, [0, 1]) for j in range(check_pairs(s))]
         if s.stage == PICK:
-            return [(j, list(range(CANDIDATES))) for j in range(picks(s.run))]
+            return [(j, list(range(len(in_question(s))))) for j in range(pick_samples(s))]
         return []
 
     def points(self, method: Method, s: AutoState, i: int, walks: Walks) -> tuple[Iterable[Array], list[int]]:
@@ -178,7 +179,7 @@ class Auto:
 
     def _fit(self, s: AutoState, walks: Walks) -> AutoState:
         """End the run in time: a stage that does not fit in the budget gives way to the last one."""
-        last = picks(s.run) * CANDIDATES
+        last = pick_calls(s.run)
         left = s.run.budget - last - s.nfev
         if s.stage in (START, STEP) and s.values.size <= left:
             return s  # whichever places are asked
@@ -204,7 +205,7 @@ def _compared(s: AutoState) -> Iterable[Array]:
     """The points that are asked on every xi where points are compared."""
     if s.stage == RACE:
         return rival_average(s), s.average
-    return (s.run.x0, s.average) if s.stage == CHECK else candidates(s)
+    return (s.run.x0, s.average) if s.stage == CHECK else [candidates(s)[i] for i in in_question(s)]
 
 
 def _filled(values: Array, asked: list[tuple[int, list[int]]], told: Values) -> Array:

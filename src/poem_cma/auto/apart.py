@@ -38,7 +38,8 @@ from poem_cma.randomness import Stream, Streams
 __all__ = ["APART", "Apart"]
 
 _REPEATS = 24
-_LOOK, _MEASURE = 2, 6  # pairs
+_LOOK = 2  # pairs
+_MEASURE, _MOST_MEASURE, _CALLS_A_PAIR = 6, 14, 200  # pairs: more, but no more than so many, in long runs
 _SEEN, _CONFIRMED = 4.0, 1.2  # standard deviations of the noise
 _STEPS, _MOST_STEPS = 24.0, 300.0  # of F that a change must be worth, and times the distance over which one was seen
 _UNSEEN, _FURTHER, _FURTHEST = 10.0, sqrt(10.0), 1e18
@@ -64,7 +65,7 @@ class Pairs:
         """Directions (m, d) and how far to go along each."""
         number = s.asked + i if s.stage != LOOK else 0  # LOOK goes out along the same directions
         rng = self._streams.block(Stream.DIRECTIONS, number)
-        q = {LOOK: _LOOK, MEASURE: _MEASURE, STEP: _PAIRS}[s.stage]
+        q = {LOOK: _LOOK, MEASURE: _measured(s.run), STEP: _PAIRS}[s.stage]
         n = s.run.domain.hull_dimension(len(s.x))
         Z = s.run.domain.tangent(rng.standard_normal((min(q, n), len(s.x)), s.x.dtype))
         V, h = orthonormal(Z), np.full(len(Z), s.mu)
@@ -107,7 +108,7 @@ class Apart:
         elif s.stage == STEP:
             sizes = self._step_sizes(s)
         else:
-            sizes = [2 * min(_LOOK if s.stage == LOOK else _MEASURE, n)]
+            sizes = [2 * min(_LOOK if s.stage == LOOK else _measured(s.run), n)]
         return sizes if s.nfev + sum(sizes) <= s.run.budget else []
 
     def points(self, method: Method, s: ApartState, i: int, pairs: Pairs) -> tuple[Iterator[Array], list[int]]:
@@ -182,6 +183,11 @@ class Apart:
     def output(self, s: ApartState) -> Array:
         """The point to use."""
         return s.average
+
+
+def _measured(run: Run) -> int:
+    """How many pairs measure the first slope and curvature, on which the scale and the growth of h depend."""
+    return int(min(max(run.budget / _CALLS_A_PAIR, _MEASURE), _MOST_MEASURE))
 
 
 def _after_repeats(s: ApartState, F: list[float]) -> ApartState:

@@ -18,12 +18,12 @@ from poem_cma.arithmetic import largest, length
 from poem_cma.auto.digits import Alphabet, calls_of, multiples
 from poem_cma.auto.directions import SELDOM
 from poem_cma.auto.replay import PLACES, replaying
-from poem_cma.auto.state import HAAR, REPLAY, START, WALK, AutoState, has
+from poem_cma.auto.state import HAAR, REPLAY, START, STEP, WALK, AutoState, has
 from poem_cma.core import Run
 
 __all__ = [
-    "BESIDE", "DIRECTIONS", "affordable", "alphabet_of", "compared", "in_subspace_calls", "learn", "next_estimator",
-    "on_axes", "rejudged", "trial_at", "usual_calls", "with_digits",
+    "BESIDE", "DIRECTIONS", "affordable", "agreement", "alphabet_of", "compared", "in_subspace_calls", "learn",
+    "next_estimator", "on_axes", "rejudged", "still_inside", "trial_at", "usual_calls", "watching", "with_digits",
 ]  # fmt: skip
 
 DIRECTIONS = 4  # random directions a step
@@ -45,6 +45,9 @@ _ALIKE, _MOST_ALIKE = 4, 64  # samples with such slopes, after which digits are 
 _FAILED = 8  # so many fewer where they could not be told
 _FEWEST_AXES, _MOST_AXES = 5, 10_000  # for digits: on fewer they save nothing, on more it takes long to read them
 _EPS = float(np.finfo(float).eps)
+_AGREED, _DISAGREED = 4, -1  # steps along random directions that confirm a subspace, and one that does not
+_LEFT = -2  # it was left: gradients change from place to place, and are no longer believed to lie in one
+_NONE = 4.0  # times as much noise as is allowed at first
 _AXES_SHARE = 16.0  # a walk takes so many axes that it costs one in so many of the calls spent
 
 
@@ -82,6 +85,8 @@ def trial_at(s: AutoState) -> float:
     """After how many calls the next full walk among other steps is due, if it can be afforded."""
     if s.learning:
         return 0.0
+    if s.use_subspace:
+        return math.inf  # steps there see for themselves whether it is still one
     undecided = s.active_trials < _TRIALS or len(s.shares) < 2
     return s.trial_calls / (_FIRST_SHARE if undecided else _LATER_SHARE)
 
@@ -182,7 +187,7 @@ def _pays(s: AutoState, rank: float) -> bool:
     be known.
     """
     k, n = len(s.subspace), len(s.order)
-    few = rank < _IN_DOUBT * _MOST_SUBSPACE and _WORTH * in_subspace_calls(max(rank, k)) < n
+    few = rank < _IN_DOUBT * _MOST_SUBSPACE and _WORTH * in_subspace_calls(max(rank, k)) < n and s.agreed != _LEFT
     missing = min(_IN_DOUBT * rank + _SPARE, _MOST_SUBSPACE) - k
     calls, left = missing * _cost(s) * n, s.run.budget - s.nfev
     return few and 0.0 < calls < _LEARNING_SHARE * left and _in_time(s, rank, left - calls) and has(s.run, "subspace")
@@ -209,18 +214,68 @@ def _extend(s: AutoState, g: Array) -> AutoState:
     rest = rest - (s.subspace @ rest) @ s.subspace
     unseen = float(rest @ rest)
     # At x_0 gradients may agree only because they share their mean: what counts is whether later ones lie there, too.
-    shares = np.append(s.shares, 1.0 - unseen)[-2:] if len(s.subspace) and s.stage != START else s.shares
-    k, d = len(s.subspace), len(s.x)
-    use = False
-    if len(shares) == 2 and has(s.run, "subspace"):
+    s = _shared(s, 1.0 - unseen) if len(s.subspace) and s.stage != START else s
+    if unseen > 1e-6 and not s.use_subspace:
+        agreed = _LEFT if s.agreed == _LEFT else 0
+        s = s._replace(subspace=np.concatenate((s.subspace, rest[None] / math.sqrt(unseen))), agreed=agreed)
+    return s
+
+
+def _shared(s: AutoState, share: float) -> AutoState:
+    """Whether the subspace is to be used, now that one more gradient has this share of its energy there."""
+    shares = np.append(s.shares, share)[-2:]
+    k, use = len(s.subspace), False
+    if len(shares) == 2 and s.agreed != _LEFT and has(s.run, "subspace"):
+        # once in use, it is worth it
+        worth = s.use_subspace or (_WORTH * in_subspace_calls(k) < len(s.x) and _in_time(s, k, s.run.budget - s.nfev))
         e = float(shares.min())
-        calls = in_subspace_calls(k)
-        worth = s.use_subspace or (_WORTH * calls < d and _in_time(s, k, s.run.budget - s.nfev))  # once in use, it is
-        use = worth and e > _ALL and calls * (e + SELDOM * (d - k) / BESIDE * (1.0 - e)) < _FEW_AXES
-    subspace = s.subspace
-    if unseen > 1e-6 and not use:
-        subspace = np.concatenate((subspace, rest[None] / math.sqrt(unseen)))
-    return s._replace(subspace=subspace, shares=shares, use_subspace=use)
+        use = worth and e > _ALL and _in_subspace_noise(s, e) < _FEW_AXES
+    if use and not s.use_subspace:
+        s = s._replace(inside=0.0, outside=0.0)
+    return s._replace(shares=shares, use_subspace=use)
+
+
+def _in_subspace_noise(s: AutoState, e: float) -> float:
+    """The calls of steps in the subspace that tell as much as one gradient, with the share e of its energy there."""
+    k, d = len(s.subspace), len(s.x)
+    return in_subspace_calls(k) * (e + SELDOM * (d - k) / BESIDE * (1.0 - e))
+
+
+def still_inside(s: AutoState, slopes: Array) -> AutoState:
+    """Leave the subspace at once where slopes beside it, seen now and then, say that it is none."""
+    k = len(s.subspace)
+    m = len(slopes) - k
+    if not m:
+        return s
+    squares = np.square(slopes)
+    outside = s.outside + (len(s.order) - k) / m * float(squares[:m].sum())
+    inside = s.inside + float(squares[m:].sum())
+    s = s._replace(inside=inside, outside=outside)
+    if outside > 0.0 and _in_subspace_noise(s, inside / (inside + outside)) > _NONE * _FEW_AXES:
+        return s._replace(use_subspace=False, shares=s.shares[:0], agreed=_LEFT)
+    return s
+
+
+def watching(s: AutoState) -> bool:
+    """Whether steps along random directions can tell if gradients lie in the directions known: there must be fewer."""
+    return s.stage == STEP and 0 < len(s.subspace) <= DIRECTIONS - 2 and has(s.run, "subspace")
+
+
+def agreement(s: AutoState, directions: Array, slopes: Array) -> AutoState:
+    """Slopes along random directions, of a gradient that lies in the subspace, follow from few numbers."""
+    B = directions @ s.subspace.T
+    q, k = B.shape
+    b = np.array(slopes)
+    energy = float(b @ b)
+    if q <= k or not 0.0 < energy < math.inf:
+        return s
+    rest = b - B @ np.linalg.lstsq(B, b, rcond=None)[0]
+    share = 1.0 - float(rest @ rest) / energy * q / (q - k)
+    agreed = s.agreed + 1 if share > _ALL else _DISAGREED
+    if agreed < _AGREED:
+        return s._replace(agreed=agreed)
+    s = _shared(s, share)
+    return s._replace(agreed=agreed if s.use_subspace or len(s.shares) < 2 else _DISAGREED)  # else it is not worth it
 
 
 def _rank(s: AutoState) -> float:

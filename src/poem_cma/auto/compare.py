@@ -1,25 +1,24 @@
-"""Comparisons on common samples: is the average better than x_0, and which point is returned?"""
+"""Comparisons with x_0 on common samples, on the way: is the average better?"""
 
 from __future__ import annotations
 
-from functools import cache
-from math import inf, isfinite, log10, sqrt
+from math import inf, isfinite, sqrt
 from typing import Any
 
 import numpy as np
 
 from poem_cma._types import Array
 from poem_cma.auto.plausible import plausible
-from poem_cma.auto.remarks import NO_END, NO_PROGRESS, NOTHING_BETTER, STEPS, STILL_GROWING
+from poem_cma.auto.remarks import NO_PROGRESS, STEPS
 from poem_cma.auto.scale import EVERY
-from poem_cma.auto.state import CHECK, DECAYS, DONE, STEP, AutoState, even, has
+from poem_cma.auto.state import CHECK, DECAYS, STEP, AutoState, even, has
 from poem_cma.core import Method, Run, Values
 from poem_cma.descent import DESCENT
 
 __all__ = [
-    "CANDIDATES", "DOUBT", "FIRST_CHECK", "LATER", "PAIRS", "SMALLER",
-    "after_check", "after_pick", "candidates", "check_pairs", "checks", "excess_of", "finished", "first_check",
-    "hand_over", "hand_over_noise", "hand_over_steps", "picks",
+    "DOUBT", "FIRST_CHECK", "LATER", "PAIRS", "SMALLER",
+    "after_check", "check_pairs", "checks", "excess_of", "first_check",
+    "hand_over", "hand_over_noise", "hand_over_steps",
 ]  # fmt: skip
 
 PAIRS = 8  # in a comparison with x_0 on the way
@@ -28,27 +27,13 @@ DOUBT = 3.0  # standard errors that the average must be worse by, for the run to
 LATER = 3.0  # times as many calls
 SMALLER = 0.25  # of the scale
 _TO_BE_SURE = 32  # pairs, at least, in a second one
-_CHANCE = 1.5  # standard errors that a candidate must be better by at the end, where there are many samples
-_FAR = 1e9  # times the size of x_0, or 1
-_OFTEN = 3  # looks at the scale in a row that have found it too small
-
-CANDIDATES = len(DECAYS) + 3  # the averages, the one before samples were asked again, the last iterate, and x_0
-
-
-def picks(run: Run) -> int:
-    """How many samples the last comparison takes: two calls in a hundred."""
-    return _samples(run.budget, CANDIDATES, 4) if has(run, "pick") else 0
+_SHARE, _MOST_CHECKS, _FEWEST_CHECKS = 0.02, 400, 8  # of the calls, and of the samples, in a large comparison
 
 
 def checks(run: Run) -> int:
     """How many samples the comparison with x_0 takes: two calls in a hundred; none in a short run."""
-    return _samples(run.budget, 2, 8) if has(run, "check") else 0
-
-
-@cache
-def _samples(budget: float, points: int, fewest: int) -> int:
-    n = int(min(400, 0.02 * budget / points)) if isfinite(budget) else 0
-    return n if n >= fewest else 0
+    n = int(min(_MOST_CHECKS, _SHARE * run.budget / 2)) if isfinite(run.budget) and has(run, "check") else 0
+    return n if n >= _FEWEST_CHECKS else 0
 
 
 def first_check(s: AutoState) -> float:
@@ -108,42 +93,6 @@ def excess_of(F: Array) -> tuple[float, float]:
     size = float(np.abs(change).max()) or 1.0  # squares of 1e300 would overflow
     mean, doubt = float((change / size).mean()), float((change / size).std(ddof=1)) / sqrt(len(change))
     return (mean, doubt) if isfinite(mean) else (0.0, inf)
-
-
-def after_pick(s: AutoState, values: Values) -> AutoState:
-    """Return another candidate than the usual average only if it is better beyond chance.
-
-    The more samples, the smaller what is left to gain, and the more standard errors a difference must be worth.
-    """
-    V = np.array(values)
-    V = V[np.isfinite(V).all(axis=1)]
-    picked = s.picked
-    if len(V) >= 4:
-        with np.errstate(over="ignore"):
-            E = V - V[:, [picked]]
-        E = E[plausible(np.abs(E).max(axis=1))]
-        E = E / (float(np.abs(E).max()) or 1.0)  # squares of 1e300 would overflow
-        gain, error = E.mean(axis=0), E.std(axis=0, ddof=1) / sqrt(len(E))
-        at_worst = gain + min(max(1.0, log10(len(E))), _CHANCE) * error
-        picked = int(at_worst.argmin()) if at_worst.min() < 0.0 else picked
-    return finished(s._replace(picked=picked, samples=s.samples + picks(s.run)))
-
-
-def finished(s: AutoState) -> AutoState:
-    """The end, with a word on what went wrong."""
-    x, x0 = candidates(s)[s.picked], s.run.x0
-    far = float(np.abs(x - x0).max()) > _FAR * max(1.0, float(np.abs(x0).max()))
-    remark = STILL_GROWING if s.grown >= _OFTEN else ""
-    if x is x0:  # also as the average before replays, of which there were none
-        remark = NOTHING_BETTER
-    elif far and not isfinite(s.run.domain.diameter):
-        remark = NO_END
-    return s._replace(stage=DONE, run=s.run._replace(remark=remark))
-
-
-def candidates(s: AutoState) -> list[Array]:
-    """The points of which the best is returned."""
-    return [*s.averages, s.before, s.x, s.run.x0]
 
 
 def hand_over(s: AutoState, why: str) -> Any:

@@ -40,7 +40,7 @@ _ENOUGH = 0.5  # and so much of the decrease is enough there for the metric in w
 def proof(s: AutoState, favoured: int, radii: list[float], endless: bool) -> AutoState:
     """Ask every first sample on the rays of the others, from these radii inwards; if there are enough of them."""
     if len(s.own) < _FEWEST:
-        return next_step(_begun(s, favoured, radii[favoured], radii[favoured]))
+        return _with_a_race(s, favoured, [_begun(s, i, r, r) for i, r in enumerate(radii)])
     inwards = _ALL_THE_WAY if endless else _INWARDS
     none = empty(len(radii), 0)
     return s._replace(stage=PROVE, favoured=favoured, radii=np.outer(radii, inwards), ray_values=none, ray_errors=none)
@@ -84,8 +84,13 @@ def after_proof(s: AutoState, values: Values) -> AutoState:
 
     if demanded(s) < 1.0:
         s = s._replace(kept=0)  # differences at x_0 were too short to see small slopes well
-    races = len(s.radii) == 2 and worth_a_race(s)
-    return next_step(against(begun(i), begun(1 - i)) if races else begun(i))
+    return _with_a_race(s, i, [begun(i) for i in range(len(s.radii))])
+
+
+def _with_a_race(s: AutoState, i: int, begun: list[AutoState]) -> AutoState:
+    """The i-th of one or two beginnings, against the other where it is worth it."""
+    races = len(begun) == 2 and worth_a_race(s)
+    return next_step(against(begun[i], begun[1 - i]) if races else begun[i])
 
 
 def demanded(s: AutoState) -> float:

@@ -80,6 +80,9 @@ class AutoState(NamedTuple):
     shares: Array  # of a new gradient in the span of the earlier ones
     learning: bool  # whether walks come one after the other, until the subspace is known
     use_subspace: bool
+    inside: float  # the energy of slopes seen there, since it is used, and
+    outside: float  # beside it, at the same time
+    agreed: int  # steps along random directions that confirm it; negative after one that does not
     turn: Array  # the last full gradient, of length 1
     turns: int  # pairs of such gradients, and
     overlap: float  # the sum of their squared cosines
@@ -107,6 +110,7 @@ class AutoState(NamedTuple):
     between: bool  # whether radii between the decades are asked
     settled: bool  # whether the scale was found by values, or has proved itself since
     picked: int  # which of the candidates is returned
+    rival: int  # which other may be; -1 until it is known
     # for the reader
     eta: float
     g_norm: float
@@ -178,6 +182,7 @@ def in_unit(s: AutoState, unit: float) -> AutoState:
         promised=c * s.promised, late=c * c * s.late,
         squares=squares,
         gradients=c * s.gradients, own=c * s.own, along=c * c * s.along, beside=c * c * s.beside,
+        inside=c * c * s.inside, outside=c * c * s.outside,
     )  # fmt: skip
 
 

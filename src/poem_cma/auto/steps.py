@@ -9,10 +9,22 @@ import numpy as np
 
 from poem_cma._types import Array
 from poem_cma.arithmetic import MANY, ONE, distance, inner, largest, length, plus, quotient, summed
-from poem_cma.auto.choose import DIRECTIONS, alphabet_of, compared, learn, next_estimator, with_digits
-from poem_cma.auto.compare import CANDIDATES, checks, hand_over, picks
+from poem_cma.auto.choose import (
+    DIRECTIONS,
+    agreement,
+    alphabet_of,
+    compared,
+    learn,
+    next_estimator,
+    still_inside,
+    watching,
+    with_digits,
+)
+from poem_cma.auto.compare import checks, hand_over
 from poem_cma.auto.digits import Digits, calls_of
+from poem_cma.auto.directions import SELDOM
 from poem_cma.auto.estimators import step_length
+from poem_cma.auto.pick import pick_calls
 from poem_cma.auto.race import other_turn
 from poem_cma.auto.remarks import NO_CHANGE, NO_PROGRESS
 from poem_cma.auto.replay import remember
@@ -45,8 +57,10 @@ def after_step(s: AutoState, asked: AutoState, walks: Walks) -> AutoState:
             total = total * (unit / s.unit)
         if g is None:
             continue
+        inside = s.use_subspace
         s = noted(s, estimator, j, g, slopes)
-        if s.kind != REPLAY or s.ridges:
+        left = inside and not s.use_subspace and s.kind == HAAR  # what it saw beside is why, and counts for too much
+        if not left and (s.kind != REPLAY or s.ridges):
             total, count = g if total is None else total + g, count + 1
     walks.forget()
     del estimator  # and its directions, which may be most of the memory
@@ -142,8 +156,12 @@ def weight(s: AutoState) -> float:
 
 def noted(s: AutoState, estimator: Any, j: int, g: Array, slopes: Any) -> AutoState:
     """What an estimate says of the axes, of the estimators, and of its sample."""
-    if s.kind == HAAR:  # random directions say nothing of these
-        return remember(s, j, g, slopes) if s.use_subspace else s
+    if s.kind == HAAR:  # random directions say nothing of axes
+        if s.use_subspace:
+            return still_inside(remember(s, j, g, slopes), slopes)
+        if s.agreed < 0 or s.t % SELDOM or not watching(s):
+            return s
+        return _entered(s, agreement(s, estimator.directions, slopes))
     seen = np.asarray(slopes) != 0.0
     active = bool(seen.any())
     if active and isinstance(estimator, Staircase | Digits):
@@ -156,8 +174,11 @@ def noted(s: AutoState, estimator: Any, j: int, g: Array, slopes: Any) -> AutoSt
         active_on[axes] += seen
         s = s._replace(squares=squares, tested=tested, active=active_on)
     s = remember(s, j, g, slopes)
-    after = learn(s, g, active, s.step_calls // len(s.values))
-    return in_subspace(after) if after.use_subspace and not s.use_subspace else after
+    return _entered(s, learn(s, g, active, s.step_calls // len(s.values)))
+
+
+def _entered(before: AutoState, s: AutoState) -> AutoState:
+    return in_subspace(s) if s.use_subspace and not before.use_subspace else s
 
 
 def smoothed(s: AutoState) -> tuple[float, float]:
@@ -171,7 +192,7 @@ def smoothed(s: AutoState) -> tuple[float, float]:
 def next_step(s: AutoState) -> AutoState:
     """Get ready for an estimate at x."""
     count, replays = s.run.batch, s.kind == REPLAY
-    s = next_estimator(s, max(2.0, (s.run.budget - picks(s.run) * CANDIDATES - s.nfev) / count))
+    s = next_estimator(s, max(2.0, (s.run.budget - pick_calls(s.run) - s.nfev) / count))
     if s.kind == REPLAY and not replays:
         s = s._replace(before=s.average)
     k = len(s.subspace) if s.use_subspace else 0

@@ -19,10 +19,10 @@ import numpy as np
 from poem_cma._types import Array, IntArray
 from poem_cma.arithmetic import length
 from poem_cma.auto.algorithm import AUTO
-from poem_cma.auto.choose import affordable, on_axes, trial_at
-from poem_cma.auto.compare import CANDIDATES, picks
+from poem_cma.auto.choose import affordable, on_axes, trial_at, watching
 from poem_cma.auto.directions import FIRST, many_differences, many_gradients, worked_out
 from poem_cma.auto.estimators import around, stretch_of
+from poem_cma.auto.pick import pick_calls
 from poem_cma.auto.scale import rescaled
 from poem_cma.auto.state import HAAR, STEP, AutoState, is_even
 from poem_cma.auto.steps import MOST_GROWTH, at_scale, ready, stepped, weight
@@ -63,6 +63,7 @@ def can_join(opt: Optimizer) -> bool:
         and s.stage == STEP
         and s.kind == HAAR
         and not s.use_subspace
+        and not (s.agreed >= 0 and watching(s))
         and s.t > 0
         and s.eta > 0.0
         and s.settled
@@ -91,7 +92,7 @@ def in_step(opts: Sequence[Optimizer]) -> list[list[int]]:
 
 def _until(s: AutoState) -> float:
     """The calls before which a step along random directions is followed by another such step."""
-    n, end = len(s.order), min(s.run.budget - picks(s.run) * CANDIDATES - s.values.size, s.check_at)
+    n, end = len(s.order), min(s.run.budget - pick_calls(s.run) - s.values.size, s.check_at)
     if on_axes(s.run, n) and affordable(s, n) and (due := trial_at(s)) > s.nfev:  # else it is not taken
         end = min(end, due)
     return end - s.values.size
