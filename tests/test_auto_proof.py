@@ -149,3 +149,42 @@ def test_a_function_that_never_changes_is_called_so() -> None:
     result = pc.minimize(lambda x, xi: xi, np.ones(3), sample=lambda rng: rng.normal(), budget=3000)
     assert "F did not change at any distance" in result.message
     np.testing.assert_array_equal(result.x, np.ones(3))
+
+
+def linear_noise(f: Any, size: float) -> Any:
+    """F with slopes of its own for every sample: each falls for ever in some direction, whatever f does."""
+    return lambda X, e: f(X) + size * (X @ e)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda X: np.abs(X - 1.0).sum(axis=-1),
+        lambda X: np.sqrt(1.0 + (X - 1.0) ** 2).sum(axis=-1) - 10.0,
+        lambda X: np.sqrt(((X - 1.0) ** 2).sum(axis=-1)),
+    ],
+    ids=["absolute", "rounded", "length"],
+)
+def test_samples_that_fall_for_ever_do_not_set_the_scale(f: Any, scale: float) -> None:
+    """Where f itself grows no faster than its samples fall, only a change of slope with the distance tells how far."""
+    gaps = []
+    for seed in range(5):
+        x = pc.minimize(
+            linear_noise(lambda X: scale * f(X / scale), 3.0), np.zeros(10), sample=lambda r: r.normal(size=10),
+            budget=20_000, seed=seed, vectorized=True, evaluate=0,
+        ).x  # fmt: skip
+        gaps.append(float(f(x / scale) / f(np.zeros(10))))
+    assert max(gaps) < 0.1
+
+
+@pytest.mark.parametrize("budget", [400, 20_000])
+def test_samples_without_any_bend_begin_at_the_scale_of_poem(budget: int) -> None:
+    """Noise alone, and no function: nothing says how far to go."""
+    opt = pc.Optimizer(np.zeros(10), budget=budget, seed=0)
+    while opt._state.stage != STEP:
+        probe = opt.ask()
+        assert probe is not None
+        noise = [np.random.default_rng(number).normal(size=10) for number in probe.numbers]
+        opt.tell(probe, [float(x @ e) for x, e in zip(probe.points, noise, strict=True)])
+    assert opt._state.run.initial_distance == opt._state.R

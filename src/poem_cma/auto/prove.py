@@ -30,6 +30,7 @@ _INWARDS = 10.0 ** (-0.5 * np.arange(4))  # radii that are asked at once, in tha
 _ALL_THE_WAY = 10.0 ** -np.arange(18.0)  # the same where no end of the ray was found
 _FOR_EVER = 3.0  # standard errors of proof that a ray needs which seems to go on for ever; others need one
 _MOST_RADII = 40
+_STRAIGHT = 1e-4  # of the slope: a ray whose slope changes by less has no bend
 _MOST = 0.9  # of the decrease
 _ASLANT = 2.0  # a ray misses the solution, which is then further away than the best point on the ray
 _HUGE = 1e300  # beyond, sums overflow
@@ -40,6 +41,10 @@ _ENOUGH = 0.5  # and so much of the decrease is enough there for the metric in w
 def proof(s: AutoState, favoured: int, radii: list[float], endless: bool) -> AutoState:
     """Ask every first sample on the rays of the others, from these radii inwards; if there are enough of them."""
     if len(s.own) < _FEWEST:
+        if endless:
+            return _with_a_race(
+                s, favoured, [_begun(s, i, 0.0, _bend(s, s.radii, row)) for i, row in enumerate(s.ray_values)]
+            )
         return _with_a_race(s, favoured, [_begun(s, i, r, r) for i, r in enumerate(radii)])
     inwards = _ALL_THE_WAY if endless else _INWARDS
     none = empty(len(radii), 0)
@@ -65,7 +70,8 @@ def after_proof(s: AutoState, values: Values) -> AutoState:
         ray_errors=np.concatenate((s.ray_errors, error.reshape(shape)), axis=1),
     )
     n = s.radii.shape[1]
-    doubt = s.ray_errors * (1.0 if n < len(_ALL_THE_WAY) else _FOR_EVER)
+    endless = n >= len(_ALL_THE_WAY)
+    doubt = s.ray_errors * (_FOR_EVER if endless else 1.0)
     at_worst, at_best = s.ray_values + doubt, s.ray_values - doubt
     sure = at_worst.min(axis=1) < 0.0
     if n < _MOST_RADII and (sure & (at_worst.argmin(axis=1) == n - 1)).any():
@@ -76,6 +82,8 @@ def after_proof(s: AutoState, values: Values) -> AutoState:
 
     def begun(i: int) -> AutoState:
         furthest = float(s.radii[i, 0])
+        if not sure[i] and endless:
+            return _begun(s, i, 0.0, _bend(s, s.radii[i], s.ray_values[i]))
         if not sure[i]:
             return _begun(s, i, furthest if at_best[i, 0] <= 0.0 else 0.0, furthest)
         radius = least_radius(s.radii[i], at_worst[i])
@@ -96,6 +104,23 @@ def _with_a_race(s: AutoState, i: int, begun: list[AutoState]) -> AutoState:
 def demanded(s: AutoState) -> float:
     """How much of the first ray's decrease the second must have."""
     return _ENOUGH if spread_of_slopes(s) > _FAR_APART else 1.0
+
+
+def _bend(s: AutoState, radii: Array, changes: Array) -> float:
+    """The scale of a ray along which samples fall for ever, which is no proof that their mean does: where it bends.
+
+    Noise that is linear in x makes samples that have no end, whatever their mean is. But it is the same slope at every
+    distance: what changes of the slope with the distance is the function's, and where half of that has come about is
+    its scale. Where nothing changes, POEM's first scale is as good as any.
+    """
+    known = (radii > 0.0) & np.isfinite(changes)
+    order = np.argsort(radii[known])
+    r = radii[known][order]
+    slopes = changes[known][order] / r
+    if len(r) < 2 or not abs(slopes[-1] - slopes[0]) > _STRAIGHT * abs(slopes[0]):
+        return s.run.initial_distance
+    i = int((np.abs(slopes - slopes[0]) >= 0.5 * abs(slopes[-1] - slopes[0])).argmax())
+    return sqrt(float(r[i - 1] * r[i]))
 
 
 def least_radius(radii: Array, changes: Array) -> float:
