@@ -14,7 +14,7 @@ from poem_cma.bench.task import Spent, Task
 from poem_cma.problems import Problem
 
 TINY = replace(
-    QUICK, name="tiny", budget=300, seeds=2, seeds_if_slow=1, axes=1, problems=("unshared-quadratic", "max-affine"),
+    QUICK, name="tiny", budget=300, seeds=2, axes=1, problems=("unshared-quadratic", "max-affine"),
 )  # fmt: skip
 
 

@@ -96,7 +96,7 @@ def run_cells(entry: Entry, setting: Setting) -> list[Cell]:
     """The runs of a setting, fewer where they are slow."""
     player, scale = entry.player, entry.scale
     seconds = player.seconds(entry.problem.d, scale.budget, setting)
-    seeds = min(scale.seeds, scale.seeds_if_slow) if seconds > scale.slow else scale.seeds
+    seeds = max(1, min(scale.seeds, int(scale.patience / seconds)))
     settings = {
         "problem": entry.problem.name, "method": player.name, "budget": scale.budget, "setting": dict(setting),
     }  # fmt: skip

@@ -32,8 +32,8 @@ def rules(results: Results) -> list[str]:
     tries = "one seed" if scale.tuning_seeds == 1 else f"{scale.tuning_seeds} seeds"
     return [
         f"Every run has {scale.budget:,} calls of F; a mean over b samples costs b calls. Ours, and peers "
-        f"tuned and with their defaults, have {scale.seeds} seeds, or {scale.seeds_if_slow} where a run is planned to "
-        f"take more than {scale.slow:g} s.",
+        f"tuned and with their defaults, have {scale.seeds} seeds, or as many as are planned to take "
+        f"{scale.patience:g} s.",
         "The gap is (f(x) - f*) / (f(x0) - f*) of the point a method recommends at that moment, with the exact f and "
         "the certified f*. It is written down along one run; `auto`, which plans for its budget, has a run of its own "
         "for every number of calls. Curves are medians over seeds.",

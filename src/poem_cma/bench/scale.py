@@ -24,24 +24,21 @@ class Scale:
         Calls of a run.
     seeds : int
         Runs of our methods and of every peer, with its defaults and tuned.
-    seeds_if_slow : int
-        As many at most where a run is slow.
     tuning_seeds : int
         Runs of each setting that is tried.
     axes : int
         A peer is tuned along so many axes at most.
-    slow : float
-        A run that takes more seconds than this.
+    patience : float
+        Where so many runs are planned to take more seconds than this, there are only as many as do not; one at least.
     problems : tuple of str
     """
 
     name: str
     budget: int
     seeds: int
-    seeds_if_slow: int
     tuning_seeds: int
     axes: int
-    slow: float
+    patience: float
     problems: tuple[str, ...]
 
 
@@ -49,10 +46,9 @@ QUICK = Scale(
     name="quick",
     budget=4000,
     seeds=3,
-    seeds_if_slow=2,
     tuning_seeds=1,
     axes=1,
-    slow=1.5,
+    patience=5.0,
     problems=(
         "hinge-mushrooms", "absolute-rank5-of-100", "noisy-quadratic", "unshared-quadratic", "cvar-portfolio",
         "max-affine",
@@ -63,9 +59,8 @@ FULL = Scale(
     name="full",
     budget=20_000,
     seeds=11,
-    seeds_if_slow=5,
     tuning_seeds=1,
     axes=9,
-    slow=4.0,
+    patience=44.0,
     problems=tuple(problems.names()),
 )
