@@ -253,3 +253,15 @@ def test_the_scale_follows_only_what_is_more_than_chance() -> None:
     assert followed(1.0, 2.0, radial=-1.1, radial_squares=1.0) == 2.0
     assert followed(1.0, 9.0, radial=-1.1, radial_squares=1.0) == 4.0
     assert followed(1.0, 0.5, radial=-5.0, radial_squares=1.0) == 1.0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_variable_that_proves_steep_does_not_set_the_others_free(seed: int) -> None:
+    """Far out a fourth power is steeper by orders of magnitude: all other variables then seem flat beside it."""
+    xs = np.random.default_rng(3).normal(size=3)
+
+    def fourth(x: np.ndarray, e: np.ndarray) -> float:
+        return float(((x - xs) ** 4).sum() + 10.0 * e @ x)
+
+    x = pc.minimize(fourth, np.zeros(3), sample=lambda r: r.normal(size=3), budget=600, seed=seed, evaluate=0).x
+    assert ((x - xs) ** 4).sum() < 0.05 * (xs**4).sum()

@@ -14,6 +14,7 @@ from math import inf, sqrt
 import numpy as np
 
 from poem_cma._types import Array
+from poem_cma.arithmetic import LONG
 from poem_cma.auto.choose import rejudged
 from poem_cma.auto.compare import first_check
 from poem_cma.auto.plausible import plausible
@@ -97,7 +98,7 @@ def after_proof(s: AutoState, values: Values) -> AutoState:
 
 def _with_a_race(s: AutoState, i: int, begun: list[AutoState]) -> AutoState:
     """The i-th of one or two beginnings, against the other where it is worth it."""
-    races = len(begun) == 2 and worth_a_race(s)
+    races = len(begun) == 2 and len(s.x) <= LONG and worth_a_race(s)  # the one that waits takes seven vectors
     return next_step(against(begun[i], begun[1 - i]) if races else begun[i])
 
 

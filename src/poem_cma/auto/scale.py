@@ -26,6 +26,7 @@ __all__ = [
 EVERY = 1.15  # growth of the gradients' weight between two looks at the scale
 _MOST_GROWTH = 4.0
 _BEYOND = 3.0  # times the scale
+_MOST_LONGER = 3.0  # times: steps along a variable, because others have become steeper
 _NEAR = 0.05  # of the diameter
 _UNKNOWN = 0.01  # of what it was: where D falls below, it was not known
 
@@ -50,7 +51,19 @@ def rescaled(s: AutoState) -> AutoState:
         grown=s.grown + 1 if R > 1.2 * s.R else 0,
     )  # fmt: skip
     metric = _metric(s)
-    return in_metric(_in_known_units(s, metric) if s.by_units and metric is not s.metric else s, metric)
+    if metric is s.metric:
+        return s
+    s = s._replace(R=s.R * _restraint(s.metric, metric))
+    return in_metric(_in_known_units(s, metric) if s.by_units else s, metric)
+
+
+def _restraint(before: Array, metric: Array) -> float:
+    """How much shorter the scale must be in another metric, lest steps along most variables become far longer.
+
+    D is relative: where one variable proves to be far steeper than was known, as its fourth power is further out, that
+    of all others falls. But nothing new was learned of these.
+    """
+    return min(1.0, _MOST_LONGER * sqrt(float(np.median(metric / before))))
 
 
 def _in_known_units(s: AutoState, metric: Array) -> AutoState:
