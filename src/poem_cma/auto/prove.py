@@ -17,6 +17,7 @@ from poem_cma._types import Array
 from poem_cma.arithmetic import LONG
 from poem_cma.auto.choose import rejudged
 from poem_cma.auto.compare import first_check
+from poem_cma.auto.estimators import ROUNDING
 from poem_cma.auto.plausible import plausible
 from poem_cma.auto.race import against, worth_a_race
 from poem_cma.auto.scale import bounds_matter, in_metric, in_units, spread_of_slopes
@@ -74,7 +75,7 @@ def after_proof(s: AutoState, values: Values) -> AutoState:
     endless = n >= len(_ALL_THE_WAY)
     doubt = s.ray_errors * (_FOR_EVER if endless else 1.0)
     at_worst, at_best = s.ray_values + doubt, s.ray_values - doubt
-    sure = at_worst.min(axis=1) < 0.0
+    sure = at_worst.min(axis=1) < -ROUNDING * s.eps * float(np.abs(s.values[:, 0]).max())
     if n < _MOST_RADII and (sure & (at_worst.argmin(axis=1) == n - 1)).any():
         return s._replace(radii=np.concatenate((s.radii, np.outer(s.radii[:, -1], _INWARDS * _INWARDS[1])), axis=1))
     i = s.favoured

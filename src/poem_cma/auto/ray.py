@@ -27,6 +27,7 @@ __all__ = ["after_ray", "on_ray", "ray_places"]
 _MOST_DECADES = 18
 _LITTLE = 1e-5  # of F: noise of its own that is no more than this is as good as rounding
 _BLOWN_UP = 0.25  # the most xi's whose value may change between two calls by mishap; if more do, it is noise
+_STILL_FALLING = 1.001  # of the fall so far: a ray along which F has come to an end is not followed further
 _SAME = 1e-6  # of the way: points that are no further apart
 
 
@@ -69,7 +70,8 @@ def _outwards(s: AutoState) -> bool:
     """Whether the outermost radius is the best on a ray that does not end there."""
     outermost = float(s.radii[-1])
     return len(s.radii) <= _MOST_DECADES and any(
-        row[-1] <= row.min() and not _ends(on_ray(s, i, outermost), on_ray(s, i, outermost / 10.0), s.run.x0)
+        row[-1] < _STILL_FALLING * row[:-1].min()
+        and not _ends(on_ray(s, i, outermost), on_ray(s, i, outermost / 10.0), s.run.x0)
         for i, row in enumerate(s.ray_values)
     )
 
