@@ -21,7 +21,7 @@ from poem_cma.auto.estimators import ROUNDING
 from poem_cma.auto.plausible import plausible
 from poem_cma.auto.race import against, worth_a_race
 from poem_cma.auto.scale import bounds_matter, in_metric, in_units, spread_of_slopes
-from poem_cma.auto.state import PROVE, AutoState, empty, size
+from poem_cma.auto.state import PROVE, WALK, AutoState, empty, size
 from poem_cma.auto.steps import at_scale, next_step
 from poem_cma.core import Values
 
@@ -34,6 +34,7 @@ _FOR_EVER = 3.0  # standard errors of proof that a ray needs which seems to go o
 _MOST_RADII = 40
 _STRAIGHT = 1e-4  # of the slope: a ray whose slope changes by less has no bend
 _MOST = 0.9  # of the decrease
+_MOST_MISSED = 2.0
 _ASLANT = 2.0  # a ray misses the solution, which is then further away than the best point on the ray
 _HUGE = 1e300  # beyond, sums overflow
 _FAR_APART = 1e3  # slopes whose sizes differ by more than that have units: without them a run would get nowhere,
@@ -149,6 +150,7 @@ def mean_changes(V: Array, base: Array) -> tuple[Array, Array]:
 def _begun(s: AutoState, i: int, radius: float, R: float) -> AutoState:
     """Begin on the i-th ray at a distance from x_0, with the scale R; the estimates at x_0 count as one."""
     x = _on_ray(s, s.s, i, radius)
+    R *= _missed(s)
     if i == 1:
         s = rejudged(in_metric(s, in_units(s))._replace(by_units=True))
     nothing = empty(0, len(s.x))
@@ -159,6 +161,17 @@ def _begun(s: AutoState, i: int, radius: float, R: float) -> AutoState:
         away = x - s.run.x0
         s = s._replace(R=R, x=x, r=sqrt(away @ away), G=s.G / len(s.values))
     return at_scale(s)
+
+
+def _missed(s: AutoState) -> float:
+    """How many times as far as along the ray the way may be, where the first estimates were along random directions.
+
+    With m of them in n dimensions the estimate of a gradient is some sqrt(1 + n / m) times as long as the gradient: the
+    rest of it is at random, and misses the solution.
+    """
+    if s.kind == WALK or len(s.own) < _FEWEST:
+        return 1.0
+    return min(sqrt(1.0 + s.run.domain.hull_dimension(len(s.x)) / (len(s.own) * s.q)), _MOST_MISSED)
 
 
 def _on_ray(s: AutoState, gradients: Array, i: int, radius: float) -> Array:
