@@ -188,3 +188,17 @@ def test_samples_without_any_bend_begin_at_the_scale_of_poem(budget: int) -> Non
         noise = [np.random.default_rng(number).normal(size=10) for number in probe.numbers]
         opt.tell(probe, [float(x @ e) for x, e in zip(probe.points, noise, strict=True)])
     assert opt._state.run.initial_distance == opt._state.R
+
+
+def test_the_scale_is_longer_where_the_first_estimates_have_not_seen_every_dimension() -> None:
+    """Of one sample that all share, seen along 8 x 32 random directions of 1000: the ray is at random for the most part."""
+    xs = np.random.default_rng(0).normal(size=1000)
+
+    def cone(x: np.ndarray, number: int) -> float:
+        return float(np.linalg.norm(x - xs))
+
+    opt, told = at_stage(STEP, cone, 1000)
+    s = opt._state
+    assert s.kind != "walk" or s.t == 0
+    furthest = max(float(np.linalg.norm(x)) for x in told[-1].points)  # of the proof, which is where the ray says
+    assert pytest.approx(2.0 * furthest, rel=0.01) == s.R
