@@ -191,7 +191,7 @@ def test_samples_without_any_bend_begin_at_the_scale_of_poem(budget: int) -> Non
 
 
 def test_the_scale_is_longer_where_the_first_estimates_have_not_seen_every_dimension() -> None:
-    """Of one sample that all share, seen along 8 x 32 random directions of 1000: the ray is at random for the most part."""
+    """One sample that all share, seen along 8 x 32 random directions of 1000: most of the ray is at random."""
     xs = np.random.default_rng(0).normal(size=1000)
 
     def cone(x: np.ndarray, number: int) -> float:
