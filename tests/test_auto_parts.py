@@ -11,7 +11,7 @@ import pytest
 
 import poem_cma as pc
 from poem_cma import problems
-from poem_cma.auto import choose
+from poem_cma.auto import subspace
 from poem_cma.auto.scale import followed
 from poem_cma.auto.state import REPLAY
 from poem_cma.problems import gaussian
@@ -242,8 +242,8 @@ def test_directions_that_never_end_are_not_learned_for_ever() -> None:
 
 def test_a_subspace_must_come_in_time() -> None:
     """18,250 calls are a thousand steps in 17 directions; along random ones, 22 steps tell as much as four of those."""
-    assert choose._in_time(SimpleNamespace(t=22 / 4 * 1000 / 3 - 1), 17.0, 18_250.0)
-    assert not choose._in_time(SimpleNamespace(t=22 / 4 * 1000 / 3 + 1), 17.0, 18_250.0)
+    assert subspace.in_time(SimpleNamespace(t=22 / 4 * 1000 / 3 - 1), 17.0, 18_250.0)
+    assert not subspace.in_time(SimpleNamespace(t=22 / 4 * 1000 / 3 + 1), 17.0, 18_250.0)
 
 
 def test_the_scale_follows_only_what_is_more_than_chance() -> None:

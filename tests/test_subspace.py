@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from test_replicate import assert_same
 
 import poem_cma as pc
-from poem_cma.auto.choose import agreement, still_inside
 from poem_cma.auto.state import AutoState, in_unit
+from poem_cma.auto.subspace import agreement, still_inside
 from poem_cma.oracle import Oracle
 from poem_cma.randomness import Streams
 
@@ -97,6 +97,7 @@ def test_replicas_and_restarts_of_such_runs_are_the_same_to_the_bit(tmp_path: Pa
 def test_a_subspace_is_left_for_good_where_slopes_beside_it_are_seen() -> None:
     s = state_in(2)._replace(use_subspace=True, shares=np.ones(2))
     assert still_inside(s, np.ones(2)) is s  # nothing was asked beside
+    assert still_inside(s, np.array([np.nan, 0.5, 1.0, 2.0])) is s  # a call has failed
     inside = still_inside(s, np.array([0.0, 0.0, 1.0, 2.0]))
     assert inside.use_subspace
     assert inside.inside == 5.0

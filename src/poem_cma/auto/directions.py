@@ -14,6 +14,8 @@ from poem_cma.arithmetic import LONG, length
 from poem_cma.auto.estimators import ROUNDING, Tangent, around, base_point, one_by_one, stretch_of
 
 __all__ = [
+    "BESIDE",
+    "DIRECTIONS",
     "FIRST",
     "SELDOM",
     "Drawn",
@@ -32,6 +34,12 @@ _MANY_DIMENSIONS = 2000  # in which random directions are taken for orthogonal
 
 #: Places that are asked first, where samples may be flat: the base and two directions; with a subspace two more.
 FIRST = 3
+
+#: Random directions a step,
+DIRECTIONS = 4
+
+#: and beside a subspace, where there are any.
+BESIDE = 2
 
 #: Where all slopes are known to lie in a subspace, the directions beside it are asked in one estimate of so many.
 SELDOM = 8

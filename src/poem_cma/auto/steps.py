@@ -9,20 +9,10 @@ import numpy as np
 
 from poem_cma._types import Array
 from poem_cma.arithmetic import MANY, ONE, distance, inner, largest, length, plus, quotient, summed
-from poem_cma.auto.choose import (
-    DIRECTIONS,
-    agreement,
-    alphabet_of,
-    compared,
-    learn,
-    next_estimator,
-    still_inside,
-    watching,
-    with_digits,
-)
+from poem_cma.auto.choose import alphabet_of, compared, learn, next_estimator, with_digits
 from poem_cma.auto.compare import checks, hand_over
 from poem_cma.auto.digits import Digits, calls_of
-from poem_cma.auto.directions import SELDOM
+from poem_cma.auto.directions import DIRECTIONS, SELDOM
 from poem_cma.auto.estimators import step_length
 from poem_cma.auto.pick import pick_calls
 from poem_cma.auto.race import other_turn
@@ -31,6 +21,7 @@ from poem_cma.auto.replay import remember
 from poem_cma.auto.scale import EVERY, in_subspace, rescaled
 from poem_cma.auto.staircase import Staircase
 from poem_cma.auto.state import CHECK, HAAR, RACE, REPLAY, STEP, WALK, AutoState, has, is_even, unknown
+from poem_cma.auto.subspace import agreement, still_inside, watching
 from poem_cma.auto.walks import Walks, estimate
 from poem_cma.core import smoothed as running
 from poem_cma.core import smoothed_value

@@ -19,13 +19,14 @@ import numpy as np
 from poem_cma._types import Array, IntArray
 from poem_cma.arithmetic import length
 from poem_cma.auto.algorithm import AUTO
-from poem_cma.auto.choose import affordable, on_axes, trial_at, watching
+from poem_cma.auto.choose import affordable, on_axes, trial_at
 from poem_cma.auto.directions import FIRST, many_differences, many_gradients, worked_out
 from poem_cma.auto.estimators import around, stretch_of
 from poem_cma.auto.pick import pick_calls
 from poem_cma.auto.scale import rescaled
 from poem_cma.auto.state import HAAR, STEP, AutoState, is_even
 from poem_cma.auto.steps import MOST_GROWTH, at_scale, ready, stepped, weight
+from poem_cma.auto.subspace import watching
 from poem_cma.auto.walks import DRAWN_AT_ONCE, slopes_of
 from poem_cma.core import smoothed
 from poem_cma.joint_history import JointHistory

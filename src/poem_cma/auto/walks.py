@@ -10,9 +10,9 @@ import numpy as np
 
 from poem_cma._types import Array
 from poem_cma.arithmetic import largest
-from poem_cma.auto.choose import BESIDE, alphabet_of
+from poem_cma.auto.choose import alphabet_of
 from poem_cma.auto.digits import Digits, draw_digits
-from poem_cma.auto.directions import SELDOM, Drawn, Haar, draw_haar, drawn, haar, needed_directions
+from poem_cma.auto.directions import BESIDE, SELDOM, Drawn, Haar, draw_haar, drawn, haar, needed_directions
 from poem_cma.auto.plausible import ABSURD
 from poem_cma.auto.replay import beside, remembered
 from poem_cma.auto.staircase import Staircase, draw_staircase
