@@ -1,8 +1,8 @@
 """The few directions in which gradients live: when they are used, and when they are left.
 
-They come from full walks. Later gradients must lie there, too, all but 1e-5 of their energy; where one or two directions
-are known, slopes along random ones tell that at no cost. Once in use, slopes beside them are asked now and then, and end
-it where the directions are not all there are.
+They come from full walks. Later gradients must lie there, too, all but 1e-5 of their energy; where one or two of them
+are known, slopes along random directions tell that at no cost. Once in use, slopes beside them are asked now and then,
+and end it where the directions are not all there are.
 """
 
 from __future__ import annotations

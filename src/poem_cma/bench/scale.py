@@ -61,6 +61,6 @@ FULL = Scale(
     seeds=11,
     tuning_seeds=1,
     axes=9,
-    patience=17.0,
+    patience=24.0,
     problems=tuple(problems.names()),
 )
