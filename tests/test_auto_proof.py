@@ -202,3 +202,20 @@ def test_the_scale_is_longer_where_the_first_estimates_have_not_seen_every_dimen
     assert s.kind != "walk" or s.t == 0
     furthest = max(float(np.linalg.norm(x)) for x in told[-1].points)  # of the proof, which is where the ray says
     assert pytest.approx(2.0 * furthest, rel=0.01) == s.R
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rounding_is_no_proof_of_a_fall(seed: int) -> None:
+    """Most samples do not see each other's features: close to x_0 the last bit of F = 1 is all that changes."""
+    rng = np.random.default_rng(8)
+    A = rng.normal(size=(600, 8)) * (rng.random((600, 8)) < 0.1)
+    y = np.sign(A @ rng.normal(size=8) + 0.5 * rng.normal(size=600))
+
+    def hinge(X: np.ndarray, i: int) -> Any:
+        return np.maximum(0.0, 1.0 - y[i] * (X @ A[i]))
+
+    x = pc.minimize(
+        hinge, np.zeros(8), sample=lambda r: int(r.integers(600)), domain=pc.Box(np.zeros(8), np.full(8, np.inf)),
+        budget=4000, seed=seed, vectorized=True, evaluate=0,
+    ).x  # fmt: skip
+    assert np.maximum(0.0, 1.0 - y * (A @ x)).mean() < 0.97
