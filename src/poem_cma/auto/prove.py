@@ -34,7 +34,7 @@ _FOR_EVER = 3.0  # standard errors of proof that a ray needs which seems to go o
 _MOST_RADII = 40
 _STRAIGHT = 1e-4  # of the slope: a ray whose slope changes by less has no bend
 _MOST = 0.9  # of the decrease
-_MOST_MISSED = 2.0
+_MOST_MISSED = 2.0  # times: in very many dimensions nearly all of a ray is at random, and R must not follow that
 _ASLANT = 2.0  # a ray misses the solution, which is then further away than the best point on the ray
 _HUGE = 1e300  # beyond, sums overflow
 _FAR_APART = 1e3  # slopes whose sizes differ by more than that have units: without them a run would get nowhere,
@@ -43,11 +43,10 @@ _ENOUGH = 0.5  # and so much of the decrease is enough there for the metric in w
 
 def proof(s: AutoState, favoured: int, radii: list[float], endless: bool) -> AutoState:
     """Ask every first sample on the rays of the others, from these radii inwards; if there are enough of them."""
+    if len(s.own) < _FEWEST and endless:
+        bends = [_bend(s, s.radii, row) for row in s.ray_values]
+        return _with_a_race(s, favoured, [_begun(s, i, 0.0, R) for i, R in enumerate(bends)])
     if len(s.own) < _FEWEST:
-        if endless:
-            return _with_a_race(
-                s, favoured, [_begun(s, i, 0.0, _bend(s, s.radii, row)) for i, row in enumerate(s.ray_values)]
-            )
         return _with_a_race(s, favoured, [_begun(s, i, r, r) for i, r in enumerate(radii)])
     inwards = _ALL_THE_WAY if endless else _INWARDS
     none = empty(len(radii), 0)
