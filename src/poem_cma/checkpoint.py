@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["from_bytes", "load", "save", "to_bytes"]
 
-VERSION = 11
+VERSION = 12
 
 _FIRST_LINE = re.compile(rb"poem-cma optimizer, format (\d{1,9}), sha256 ([0-9a-f]{64})\n")
 _CUSTOM = "custom"
@@ -234,7 +234,8 @@ def _unpack_fields(prefix: str, scalars: dict[str, Any], arrays: dict[str, Array
 
 def _active(method: Method, handed_over: str | None) -> Method:
     """The method at work: the one asked for, or one that has taken over from it."""
-    for active in (method, method.fallback, method.unshared):
+    noiseless = method.noiseless
+    for active in (method, method.fallback, method.unshared, noiseless, noiseless.fallback if noiseless else None):
         if active is not None and active.name == (handed_over or method.name):
             return active
     raise ValueError("its method does not fit the rest")

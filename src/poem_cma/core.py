@@ -98,7 +98,8 @@ class Method:
     learning: Learning | None = None
     algorithm: Algorithm | None = None  # what makes a run of the parts; None is `Descent`
     fallback: Method | None = None  # who takes over where the algorithm cannot work,
-    unshared: Method | None = None  # and where every value has noise of its own
+    unshared: Method | None = None  # and where every value has noise of its own,
+    noiseless: Method | None = None  # or none has any
     settings: dict[str, Any] = field(default_factory=dict)  # the constructor's arguments
 
     def __repr__(self) -> str:

@@ -18,6 +18,7 @@ from typing import Any, Literal
 from poem_cma import rules
 from poem_cma.auto.algorithm import AUTO
 from poem_cma.auto.apart import APART
+from poem_cma.auto.exact import EXACT
 from poem_cma.core import Learning, Method
 from poem_cma.differences import Central, Double, Forward
 from poem_cma.search import Gaussian, Sphere
@@ -219,6 +220,7 @@ def auto(
     rescaling: bool = True,
     units: bool = True,
     race: bool = True,
+    newton: bool = True,
     replay: bool = True,
     check: bool = True,
     pick: bool = True,
@@ -251,6 +253,8 @@ def auto(
         Measure every variable by its slopes, where values along a ray show that to be much better.
     race : bool
         Where slopes differ by more than a factor of 100, run with and without such units for a while, and compare.
+    newton : bool
+        Quasi-Newton steps, where F has no noise.
     replay : bool
         Spend the last quarter of the calls on samples that were seen before, where that is cheap.
     check : bool
@@ -276,12 +280,15 @@ def auto(
         "rescaling": rescaling,
         "units": units,
         "race": race,
+        "newton": newton,
         "replay": replay,
         "check": check,
         "pick": pick,
     }
     changed = {name: False for name, on in parts.items() if not on} | ({} if dual is None else {"dual": bool(dual)})
-    return replace(poem(), name="auto", settings=changed, algorithm=AUTO, fallback=poem(), unshared=_apart())
+    noisy = replace(poem(), name="auto", settings=changed, algorithm=AUTO, fallback=poem(), unshared=_apart())
+    rough = replace(noisy, name="rough", settings=changed | {"check": False})  # never worse than where it begins
+    return replace(noisy, noiseless=replace(rough, name="exact", algorithm=EXACT, fallback=rough))
 
 
 def _apart() -> Method:

@@ -218,6 +218,8 @@ class Optimizer(Lanes):
                 Status.FAILURES,
                 f"stopped: failures left no usable difference in the last {self._barren} calls",
             )
+        if getattr(self._state, "converged", False):
+            return Status.CONVERGED, "no decrease is left that the precision of the values could show"
         if self.done:
             return Status.BUDGET, f"the budget of {self._state.run.budget} calls is spent"
         return Status.RUNNING, "the run is not over"

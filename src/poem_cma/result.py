@@ -26,8 +26,9 @@ class Status:
     TIME = 3
     INTERRUPTED = 4
     FAILURES = 5
+    CONVERGED = 6
 
-    SUCCESSES = (BUDGET, TARGET, CALLBACK, TIME)
+    SUCCESSES = (BUDGET, TARGET, CALLBACK, TIME, CONVERGED)
 
 
 @dataclass(eq=False)

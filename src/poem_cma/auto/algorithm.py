@@ -38,7 +38,22 @@ from poem_cma.auto.ray import after_ray, on_ray, ray_places
 from poem_cma.auto.replay import sample_number
 from poem_cma.auto.scale import first_distance
 from poem_cma.auto.start import after_start, first_estimates
-from poem_cma.auto.state import CHECK, DECAYS, HAAR, PICK, PROVE, RACE, RAY, START, STEP, WALK, AutoState, empty, even
+from poem_cma.auto.state import (
+    CHECK,
+    DECAYS,
+    HAAR,
+    PICK,
+    PROVE,
+    RACE,
+    RAY,
+    START,
+    STEP,
+    WALK,
+    AutoState,
+    empty,
+    even,
+    has,
+)
 from poem_cma.auto.steps import after_step, next_step, onward, with_room
 from poem_cma.auto.walks import Walks
 from poem_cma.core import Method, Run, Values
@@ -79,7 +94,7 @@ class Auto:
             overlap=0.0, memory=empty(0, d), numbers=np.zeros(0, dtype=int), kept=0, replayed=0, ridges=True, along=0.0,
             beside=0.0, before=x0, eps=_FLOAT32, sparse=False, step=step_length(_FLOAT32),
             values=np.full((probes, 1 + q), nan), still=False, own=empty(0, d), rays=empty(0, d), radii=empty(0),
-            ray_values=empty(0, 0), ray_errors=empty(0, 0), favoured=0, between=False, settled=True, picked=0, rival=-1,
+            ray_values=empty(0, 0), ray_errors=empty(0, 0), favoured=0, between=False, exact=has(run, "newton"), settled=True, picked=0, rival=-1,
             eta=0.0, g_norm=0.0, value=nan, value_spread=0.0, asked=0, samples=0, nfev=0,
         )  # fmt: skip
         return with_room(s)

@@ -8,7 +8,7 @@ These values are of the samples that the rays were made of, and too good: `prove
 
 from __future__ import annotations
 
-from math import inf, nan, sqrt
+from math import inf, isfinite, nan, sqrt
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 from poem_cma._types import Array
 from poem_cma.auto.compare import hand_over_noise
 from poem_cma.auto.estimators import ROUNDING
+from poem_cma.auto.exact import affordable, begun
 from poem_cma.auto.prove import demanded, least_radius, mean_changes, proof
 from poem_cma.auto.remarks import OWN_NOISE
 from poem_cma.auto.start import DECADES, start_again, start_rounded
@@ -56,6 +57,7 @@ def after_ray(s: AutoState, values: Values) -> Any:
         at_x0[differ] = nan
         s = s._replace(values=at_x0, radii=s.radii[1:], ray_values=empty(rays, 1))
         V = V[:, 2:]
+    s = s._replace(exact=s.exact and _no_noise(values))
     changes = mean_changes(V, s.values[:, 0])[0].reshape(rays, -1)
     s = s._replace(ray_values=np.concatenate((s.ray_values, changes), axis=1))
     if not s.between:
@@ -87,14 +89,28 @@ def _beside(s: AutoState) -> Array:
     return np.unique([r * factor for r in best for factor in (sqrt(0.1), sqrt(10.0))])
 
 
-def _settled(s: AutoState) -> AutoState:
+def _settled(s: AutoState) -> Any:
     """The better ray and its scale, which are then put to the proof."""
     decrease = [-float(row.min()) for row in s.ray_values]
     if max(decrease) <= 0.0:
         return start_again(s)
     favoured = 1 if len(decrease) == 2 and decrease[1] > demanded(s) * decrease[0] else 0
     radii = [least_radius(s.radii, s.ray_values[i if d > 0.0 else favoured]) for i, d in enumerate(decrease)]
+    if s.exact and affordable(s):
+        return _without_noise(s, favoured, radii[favoured])
     return proof(s, favoured, radii, endless=len(s.radii) > _MOST_DECADES)
+
+
+def _without_noise(s: AutoState, i: int, radius: float) -> Any:
+    """Quasi-Newton steps take over, from that point of the ray; the first would have led there from x_0."""
+    method = s.run.method.noiseless
+    assert method is not None
+    return begun(s, method, on_ray(s, i, radius), radius, -float(s.ray_values[i].min()))
+
+
+def _no_noise(values: Values) -> bool:
+    """Whether several xi's have given the same values."""
+    return len(values) > 1 and all(isfinite(sum(v)) and v == values[0] for v in values)
 
 
 def _different(a: Array, b: Array, eps: float) -> tuple[Any, float]:

@@ -108,6 +108,7 @@ class AutoState(NamedTuple):
     ray_errors: Array  # and their standard errors, in the proof
     favoured: int  # the ray that its own samples prefer
     between: bool  # whether radii between the decades are asked
+    exact: bool  # whether F has been the same on every xi so far
     settled: bool  # whether the scale was found by values, or has proved itself since
     picked: int  # which of the candidates is returned
     rival: int  # which other may be; -1 until it is known

@@ -1,0 +1,229 @@
+"""For functions without noise: quasi-Newton steps with gradients from differences.
+
+Where F has the same value on every xi, there is nothing to average, and what earlier gradients say of the curvature
+holds for good. Each step asks F a little along every axis (`slopes`), puts the change of the gradient into a quadratic
+model (`quasi_newton`), and goes towards the minimum of that over the domain as far as values say (`line`). Stages:
+
+CURVATURES  x, and a point on either side of it along every axis: the gradient, and a first model;
+COMPARE     the minimum of this model, and of one with the same curvature everywhere: which is better?
+SEARCH      two points on the way to the minimum: is F low enough there, and no longer falls?
+SLOPES      x, and a point beside it along every axis: the gradient, and a better model.
+
+It ends where no decrease is left that values could show. Where nothing is better though the model promises it, or where
+F has another value at the same point, it is rough, or has noise after all: the run goes on as if it had, from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import inf, isfinite, nan
+from typing import Any
+
+import numpy as np
+
+from poem_cma._types import Array
+from poem_cma.arithmetic import distance, length
+from poem_cma.auto import line
+from poem_cma.auto.estimators import ROUNDING
+from poem_cma.auto.exact_state import COMPARE, CURVATURES, DONE, SEARCH, SLOPES, ExactState
+from poem_cma.auto.pick import pick_calls
+from poem_cma.auto.quasi_newton import model_minimum, sound, updated
+from poem_cma.auto.slopes import along_axes, curvatures, gradient, places
+from poem_cma.auto.state import AutoState
+from poem_cma.core import Method, Run, Values
+
+__all__ = ["EXACT", "Exact", "affordable", "begun"]
+
+_MOST_DIMENSIONS = 2000  # H is a matrix
+_FEWEST_GRADIENTS = 8  # that the calls must pay for
+_FAR, _LEAST = 1e6, 1e-100  # of the first step, for the reach; and the least slope that is one
+_SMOOTH = 0.9  # of the axes, along which a curvature is seen
+_PROMISE = 5.0  # times the fall along the first ray: no axis alone promises more
+_UNSEEN = 1e-3  # of the median, for a curvature that was not seen
+_SMALL, _NOTHING = 16.0, 1e4  # rounding errors of F: a decrease of no more is none; and a promise
+
+
+class Nothing:
+    """No probe is at random."""
+
+    def another(self) -> Nothing:
+        """For another step in flight."""
+        return self
+
+
+class Exact:
+    """The algorithm, without any state of its own."""
+
+    record = ExactState
+
+    def randoms(self, method: Method, run: Run, seed: int) -> Nothing:
+        """There are none."""
+        return Nothing()
+
+    def begin(self, method: Method, run: Run) -> Any:
+        """A run never begins with it: see `begun`."""
+        raise NotImplementedError
+
+    def stage(self, method: Method, s: ExactState, nothing: Nothing) -> list[int]:
+        """How many points the only probe has; none when the run is over."""
+        if s.stage == DONE:
+            return []
+        size = 2 if s.stage in (COMPARE, SEARCH) else places(s)
+        return [size] if size <= s.run.budget - s.nfev else []
+
+    def points(self, method: Method, s: ExactState, i: int, nothing: Nothing) -> tuple[Iterable[Array], list[int]]:
+        """The points of the probe, and the numbers of their xi's: one for all."""
+        numbers = [s.samples] * self.stage(method, s, nothing)[0]
+        if s.stage == SEARCH:
+            return line.trial(s), numbers
+        return [line.on_the_way(m, 1.0) for m in _models(s)] if s.stage == COMPARE else along_axes(s), numbers
+
+    def advance(self, method: Method, s: ExactState, values: Values, nothing: Nothing, nfev: int) -> Any:
+        """The next state, from the values of the stage."""
+        F = np.array(values[0])
+        s = s._replace(asked=s.asked + 1, samples=s.samples + 1, nfev=nfev)
+        if s.stage == SEARCH:
+            return _after_trial(line.searched(s, float(F[0]), float(F[1])))
+        if s.stage == COMPARE:
+            return _on_the_way(_models(s)[0 if F[0] < F[1] else 1])
+        return _after_curvatures(s, F) if s.stage == CURVATURES else _after_slopes(s, F)
+
+    def told(self, method: Method, s: ExactState, values: Values, nothing: Nothing, nfev: int) -> Any:
+        """No step is asked ahead."""
+        raise NotImplementedError
+
+    def landed(self, *_: Any) -> Any:
+        """No step is asked ahead."""
+        raise NotImplementedError
+
+    def ahead(self, method: Method, s: ExactState, flight: list[ExactState]) -> None:
+        """Every stage builds on the one before."""
+
+    def base(self, method: Method) -> None:
+        """What has failed would fail again."""
+
+    def usable(self, method: Method, F: list[float]) -> bool:
+        """Whether failures have left anything of a probe."""
+        return any(map(isfinite, F))
+
+    def output(self, s: ExactState) -> Array:
+        """The point to use."""
+        return s.x
+
+
+def affordable(s: AutoState) -> bool:
+    """Whether the calls that are left pay for enough gradients, and the model for its memory."""
+    return (
+        len(s.x) <= _MOST_DIMENSIONS
+        and s.x.dtype == np.float64
+        and not s.run.domain.inside
+        and s.run.budget - s.nfev >= _FEWEST_GRADIENTS * (len(s.order) + 3)
+    )
+
+
+def begun(s: AutoState, method: Method, x: Array, radius: float, fall: float) -> ExactState:
+    """From x, so far along a ray on which F has fallen by so much."""
+    nothing = np.zeros(len(x))
+    slopes = np.maximum(np.abs(s.s) / s.weight, _LEAST)
+    reach = np.minimum(fall / s.unit / slopes, _FAR * radius)
+    return ExactState(
+        run=s.run._replace(method=method), stage=CURVATURES, t=s.t, x=x, value=nan, first_value=float(s.values[0, 0]),
+        r=distance(x, s.run.x0), unit=s.unit, eps=s.eps, axes=s.order, reach=reach, first_step=radius, g=nothing,
+        H=np.zeros((0, 0)), diagonal=slopes / reach, learned=False, s=nothing, expected=nothing, central=False, stuck=0,
+        p=nothing, slope=0.0, eta=0.0, low=0.0, low_value=nan, low_slope=0.0, high=inf, high_slope=nan, found=0.0,
+        found_value=nan, found_slope=nan, trials=0, kinks=False, mu=radius, g_norm=0.0, value_spread=0.0,
+        asked=s.asked, samples=s.samples + len(s.values), nfev=s.nfev, converged=False,
+    )  # fmt: skip
+
+
+def _after_curvatures(s: ExactState, F: Array) -> Any:
+    """The first gradient; and where curvatures are seen along the axes, two models to choose from."""
+    if not isfinite(F[0]):
+        return _as_if_noisy(s)
+    g, mu = gradient(s, F)
+    fall = float((s.diagonal * s.reach**2).max())
+    second = curvatures(s, F)
+    seen = second > 0.0
+    s = s._replace(value=float(F[0]), g=g, g_norm=float(length(g)), mu=mu)
+    if seen.sum() < _SMOOTH * len(seen):
+        return _on_the_way(_models(s)[1])
+    second = np.where(seen, second, _UNSEEN * np.median(second[seen]))
+    diagonal = s.diagonal.copy()
+    diagonal[s.axes] = np.maximum(second, g[s.axes] ** 2 / (2.0 * _PROMISE * fall))
+    return s._replace(stage=COMPARE, diagonal=diagonal)
+
+
+def _models(s: ExactState) -> list[ExactState]:
+    """With the curvatures that were seen, and with one for all, by which the first step is as long as on the ray."""
+    same = np.full(len(s.x), s.g_norm / s.first_step)
+    models = (s.diagonal, True), (same, False)
+    return [_to_minimum(s._replace(H=np.diag(1.0 / D), diagonal=D, learned=learned)) for D, learned in models]
+
+
+def _to_minimum(s: ExactState) -> ExactState:
+    """At the beginning of the way to the minimum of the model."""
+    p, expected = model_minimum(s.x, s.g, s.H, s.run.domain)
+    return line.begun(s, p, float(s.g @ p), expected)
+
+
+def _after_slopes(s: ExactState, F: Array) -> Any:
+    """The gradient at x, and what it says of the model."""
+    if not abs(F[0] - s.value) <= ROUNDING * s.eps * s.size:  # NaN, too
+        return _as_if_noisy(s)
+    g, mu = gradient(s, F)
+    if s.s.any():
+        H, diagonal = updated(s.H, s.diagonal, s.s, g - s.g, s.expected, first=not s.learned)
+        good = sound(H, diagonal)
+        s = s._replace(H=H, diagonal=diagonal, learned=True) if good else _new_model(s)
+    return _on_the_way(_to_minimum(s._replace(g=g, g_norm=float(length(g)), mu=mu)))
+
+
+def _on_the_way(s: ExactState) -> Any:
+    """Go, if the model promises anything."""
+    promised = _promised(s)
+    return s._replace(stage=SEARCH) if promised > _SMALL * s.eps * s.size else _no_way(s)
+
+
+def _promised(s: ExactState) -> float:
+    """By how much F would fall, by the model."""
+    return -(s.slope + 0.5 * float(s.p @ s.expected)) * s.unit
+
+
+def _after_trial(s: ExactState) -> Any:
+    """The next trial, or the next step, or none."""
+    if s.eta > 0.0:
+        return s
+    if not s.value - s.found_value > _SMALL * s.eps * s.size:
+        return _no_way(s)
+    x = line.on_the_way(s, s.found)
+    return s._replace(
+        stage=SLOPES, t=s.t + 1, s=x - s.x, expected=s.found * s.expected, x=x, value=s.found_value, eta=s.found,
+        r=distance(x, s.run.x0), stuck=0,
+    )  # fmt: skip
+
+
+def _no_way(s: ExactState) -> Any:
+    """Nothing is better: look closer, then begin a new model. If that does not help, it is the end, or F is rough."""
+    if not s.central:
+        return s._replace(stage=SLOPES, central=True, s=np.zeros_like(s.x))
+    if _promised(s) <= _NOTHING * s.eps * s.size or (s.stuck and s.kinks):
+        return s._replace(stage=DONE, converged=True)
+    return _as_if_noisy(s) if s.stuck else _on_the_way(_to_minimum(_new_model(s)._replace(stuck=1)))
+
+
+def _new_model(s: ExactState) -> ExactState:
+    return s._replace(H=np.diag(1.0 / s.diagonal), learned=False)
+
+
+def _as_if_noisy(s: ExactState) -> Any:
+    """Begin again at the best point, which the last comparison will return if nothing better is found."""
+    method = s.run.method.fallback
+    assert method is not None
+    assert method.algorithm is not None
+    if not pick_calls(s.run):
+        return s._replace(stage=DONE)
+    fresh = method.algorithm.begin(method, s.run._replace(method=method, x0=s.x))
+    return fresh._replace(exact=False, asked=s.asked, samples=s.samples, nfev=s.nfev)
+
+
+EXACT = Exact()

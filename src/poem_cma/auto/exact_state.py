@@ -1,0 +1,90 @@
+"""What a run without noise has come to."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from poem_cma._types import Array, IntArray
+from poem_cma.core import Run
+
+__all__ = ["COMPARE", "CURVATURES", "DONE", "SEARCH", "SLOPES", "ExactState"]
+
+CURVATURES, COMPARE, SLOPES, SEARCH, DONE = "curvatures", "compare", "slopes", "search", "done"
+
+
+class ExactState(NamedTuple):
+    """Arrays and numbers only. Slopes and what follows from them are in units of `unit`."""
+
+    run: Run
+    stage: str
+    t: int
+    x: Array
+    value: float  # F there,
+    first_value: float  # and at x_0
+    r: float  # |x - x_0|
+    unit: float
+    eps: float  # to which values are rounded
+    # the model
+    axes: IntArray  # that are free
+    reach: Array  # how far along each of them F may change by as much as it fell along the first ray
+    first_step: float  # how far along that ray
+    g: Array  # the gradient at x
+    H: Array  # (d, d) the inverse of the second derivatives,
+    diagonal: Array  # and the diagonal of these
+    learned: bool  # whether they were seen, not guessed
+    s: Array  # the last step,
+    expected: Array  # and by how much the model expects the next one, p, to change the gradient; or the last one, s
+    central: bool  # whether slopes are seen from both sides
+    stuck: int  # models in a row whose promise was empty
+    # the way to its minimum, and where F was asked along it
+    p: Array
+    slope: float  # of F along it, at x
+    eta: float  # how far it is asked now
+    low: float  # as far as this F falls enough, and still does so,
+    low_value: float
+    low_slope: float
+    high: float  # and as far as this it has risen again, or not fallen enough
+    high_slope: float  # NaN where it is not known
+    found: float  # as far as this is far enough; zero until that is known
+    found_value: float
+    found_slope: float
+    trials: int
+    kinks: bool  # whether slopes jump on the way, where it is better to step over the lowest point
+    # for the reader
+    mu: float  # the longest difference
+    g_norm: float
+    value_spread: float
+    asked: int
+    samples: int
+    nfev: int
+    converged: bool  # whether no decrease is left that values could show
+
+    @property
+    def size(self) -> float:
+        """The size of F, to whose last digit it is rounded: of its value, or of what it was made of."""
+        return max(abs(self.value), abs(self.first_value - self.value))
+
+    @property
+    def average(self) -> Array:
+        """The best point so far."""
+        return self.x
+
+    @property
+    def dimension(self) -> float:
+        """Nothing is learned of it: d."""
+        return float(len(self.x))
+
+    @property
+    def flat(self) -> bool:
+        """Whether no slope was seen yet."""
+        return False
+
+    @property
+    def extras(self) -> tuple[float, float, float, float]:
+        """What the history tells beside: see `history.EXTRA_COLUMNS`."""
+        return float(len(self.axes)), 0.0, 0.0, 0.0
+
+    @property
+    def spectrum(self) -> None:
+        """There is none."""
+        return

@@ -1,0 +1,85 @@
+"""Without noise: slopes and curvatures along all axes, from differences as short as rounding allows.
+
+Over a step h a forward difference is in doubt by eps |F| / h, by rounding, and by h F'' / 2, by curvature; a central one
+by eps |F| / h and some h^2. Both are about least at
+
+    h = 2 sqrt(eps |F| / F'')      and      h = (eps |F|)^(1/3) ... in the length L = sqrt(|F| / F'') over which F changes
+
+by its own size. F'' is that of the model; the first time, L is how far F would have to go along the axis to fall as far
+as along the first ray, and h is long enough to see the curvature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import sqrt
+
+import numpy as np
+
+from poem_cma._types import Array
+from poem_cma.auto.exact_state import CURVATURES, ExactState
+
+__all__ = ["along_axes", "curvatures", "gradient", "places"]
+
+_FIRST, _SEEN = 1e-3, 3.0  # of the reach, for curvatures; and, where values are rounded to less, times eps^(1/4)
+_RESOLVED, _ALIKE = 1e-10, 1e-6  # of x_i, and of that of the largest: shorter steps drown in the rounding of x
+_ROUNDED = 64.0  # rounding errors of F that a second difference must be worth
+
+
+def places(s: ExactState) -> int:
+    """At how many points F is asked."""
+    return 1 + len(s.axes) * (2 if _both_sides(s) else 1)
+
+
+def along_axes(s: ExactState) -> Iterator[Array]:
+    """x, then a step ahead along every axis, then one back."""
+    yield s.x.copy()
+    h = _steps(s)
+    for side in (1.0, -1.0)[: 2 if _both_sides(s) else 1]:
+        for i in s.axes:
+            x = s.x.copy()
+            x[i] += side * h[i]
+            yield x
+
+
+def _both_sides(s: ExactState) -> bool:
+    return s.central or s.stage == CURVATURES
+
+
+def _steps(s: ExactState) -> Array:
+    if s.stage == CURVATURES:
+        h = max(_FIRST, _SEEN * s.eps**0.25) * s.reach
+    else:
+        h = (s.eps ** (1.0 / 3.0) if s.central else 2.0 * sqrt(s.eps)) * np.sqrt(s.size / s.unit / s.diagonal)
+    sizes = np.abs(s.x)
+    h = np.maximum(h, _RESOLVED * np.maximum(sizes, _ALIKE * float(sizes.max())))
+    steps: Array = (s.x + h) - s.x  # as they are after rounding
+    return np.where(steps > 0.0, steps, h)
+
+
+def gradient(s: ExactState, F: Array) -> tuple[Array, float]:
+    """The slopes, and the longest step; where a call has failed, the slope is that from the other side, or as before."""
+    h, ahead, back = _changes(s, F)
+    slopes = np.where(np.isfinite(ahead), ahead / h, s.g[s.axes])
+    if len(back):
+        both, one = 0.5 * (ahead - back) / h, -back / h
+        slopes = np.where(np.isfinite(both), both, np.where(np.isfinite(ahead), slopes, one))
+        slopes = np.where(np.isfinite(slopes), slopes, s.g[s.axes])
+    g = np.zeros_like(s.x)
+    g[s.axes] = slopes
+    return g, float(h.max())
+
+
+def curvatures(s: ExactState, F: Array) -> Array:
+    """The second differences along the axes; zero where they are not seen."""
+    h, ahead, back = _changes(s, F)
+    second = ahead + back
+    seen = second > _ROUNDED * s.eps * abs(F[0]) / s.unit  # false for NaN
+    return np.where(seen, second, 0.0) / h**2
+
+
+def _changes(s: ExactState, F: Array) -> tuple[Array, Array, Array]:
+    """The steps, and F's change ahead and back; the last is empty where it was not asked."""
+    n = len(s.axes)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _steps(s)[s.axes], (F[1 : 1 + n] - F[0]) / s.unit, (F[1 + n :] - F[0]) / s.unit
