@@ -61,8 +61,8 @@ def test_poem_with_late_gradients_is_its_literal_loop(ahead: int) -> None:
     assert np.allclose(opt.result().x, best, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("method", ["poem", "auto"])
-def test_so_many_steps_are_in_flight(method: str) -> None:
+@pytest.mark.parametrize("method", ["poem", pc.methods.auto(newton=False)], ids=["poem", "auto"])
+def test_so_many_steps_are_in_flight(method: Any) -> None:
     opt = pc.Optimizer(np.zeros(40), method=method, budget=4000, seed=0, ahead=5)
     most, flight = 0, deque[pc.Probe]()
     while True:
@@ -106,8 +106,8 @@ def test_steps_ahead_need_fewer_calls_than_a_batch_that_keeps_as_many_workers_bu
     assert gaps["ahead"] < 0.6 * gaps["batch"]
 
 
-@pytest.mark.parametrize("method", ["poem", "auto"])
-def test_gradients_that_agree_and_come_late_do_not_overshoot(method: str) -> None:
+@pytest.mark.parametrize("method", ["poem", pc.methods.auto(newton=False)], ids=["poem", "auto"])
+def test_gradients_that_agree_and_come_late_do_not_overshoot(method: Any) -> None:
     """Without noise all of them agree, and with steps as long as for gradients in time a third of the gap is left."""
 
     def f(x: np.ndarray) -> float:
@@ -119,7 +119,7 @@ def test_gradients_that_agree_and_come_late_do_not_overshoot(method: str) -> Non
 
 @pytest.mark.parametrize("change", ["begin again", "subspace"])
 def test_what_late_gradients_add_goes_with_the_squares(change: str) -> None:
-    opt = pc.Optimizer(np.zeros(6), method="auto", budget=4000, seed=0, ahead=3)
+    opt = pc.Optimizer(np.zeros(6), method=pc.methods.auto(newton=False), budget=4000, seed=0, ahead=3)
     while opt._state.late <= 0.0:
         probe = opt.ask()
         assert probe is not None

@@ -143,7 +143,7 @@ def test_values_in_single_precision() -> None:
 
 def test_bounds_that_matter_call_for_dual_averaging() -> None:
     def dual(domain: Any) -> bool:
-        opt = pc.Optimizer(np.zeros(10), domain=domain, budget=2000, seed=0)
+        opt = pc.Optimizer(np.zeros(10), method=pc.methods.auto(newton=False), domain=domain, budget=2000, seed=0)
         drive(opt, lambda x, n: np.abs(x - 1.0).sum())
         return bool(opt._state.dual)
 

@@ -16,7 +16,7 @@ from poem_cma.auto.state import PROVE, STEP
 
 def at_stage(stage: str, fun: Any, d: int, **options: Any) -> Any:
     """A run that has come to a stage, and all probes it was told before."""
-    opt = pc.Optimizer(np.zeros(d), budget=20_000, seed=0, **options)
+    opt = pc.Optimizer(np.zeros(d), method=pc.methods.auto(newton=False), budget=20_000, seed=0, **options)
     told = []
     while opt._state.stage != stage:
         probe = opt.ask()

@@ -66,7 +66,7 @@ def _finished(store: Store, opt: Optimizer, budget: int, final: int, target: flo
     same = (plan["budget"], plan["final"]) == (budget, final)
     if ended is not None and same:
         reached = ended["status"] == Status.TARGET and target is not None and target >= ended["target"]
-        if reached or ended["status"] == Status.BUDGET:
+        if reached or ended["status"] in (Status.BUDGET, Status.CONVERGED):
             return _restored(opt, ended)
     if ended is not None or not same:
         measured = plan["measured"] + (ended["measured"] if ended is not None else 0)

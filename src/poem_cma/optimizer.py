@@ -41,7 +41,8 @@ class Optimizer(Lanes):
     scale : float or array, optional
         The typical size of each variable; the search happens in x / scale.
     budget : int, optional
-        How many values may be told; without one the run never ends by itself.
+        How many values may be told; without one the run ends by itself only where F has no noise and `auto` has
+        come to a minimum.
     paired : bool
         Whether the points of one probe share their xi.
     seed : int, optional
@@ -219,7 +220,7 @@ class Optimizer(Lanes):
                 f"stopped: failures left no usable difference in the last {self._barren} calls",
             )
         if getattr(self._state, "converged", False):
-            return Status.CONVERGED, "no decrease is left that the precision of the values could show"
+            return Status.CONVERGED, "no lower value is left around the result, to the precision of the values"
         if self.done:
             return Status.BUDGET, f"the budget of {self._state.run.budget} calls is spent"
         return Status.RUNNING, "the run is not over"

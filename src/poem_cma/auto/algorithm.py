@@ -94,8 +94,9 @@ class Auto:
             overlap=0.0, memory=empty(0, d), numbers=np.zeros(0, dtype=int), kept=0, replayed=0, ridges=True, along=0.0,
             beside=0.0, before=x0, eps=_FLOAT32, sparse=False, step=step_length(_FLOAT32),
             values=np.full((probes, 1 + q), nan), still=False, own=empty(0, d), rays=empty(0, d), radii=empty(0),
-            ray_values=empty(0, 0), ray_errors=empty(0, 0), favoured=0, between=False, exact=has(run, "newton"), settled=True, picked=0, rival=-1,
-            eta=0.0, g_norm=0.0, value=nan, value_spread=0.0, asked=0, samples=0, nfev=0,
+            ray_values=empty(0, 0), ray_errors=empty(0, 0), favoured=0, between=False,
+            exact=has(run, "newton") and run.method.noiseless is not None, settled=True, picked=0, rival=-1, eta=0.0,
+            g_norm=0.0, value=nan, value_spread=0.0, asked=0, samples=0, nfev=0,
         )  # fmt: skip
         return with_room(s)
 

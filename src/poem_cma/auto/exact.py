@@ -9,8 +9,8 @@ COMPARE     the minimum of this model, and of one with the same curvature everyw
 SEARCH      two points on the way to the minimum: is F low enough there, and no longer falls?
 SLOPES      x, and a point beside it along every axis: the gradient, and a better model.
 
-It ends where no decrease is left that values could show. Where nothing is better though the model promises it, or where
-F has another value at the same point, it is rough, or has noise after all: the run goes on as if it had, from there.
+Where nothing is better, slopes are asked from both sides, then over longer distances, for F may be rough; and then it
+ends. Where F has another value at the same point, it has noise after all, and the run goes on as if it had, from there.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from poem_cma.arithmetic import distance, length
 from poem_cma.auto import line
 from poem_cma.auto.estimators import ROUNDING
 from poem_cma.auto.exact_state import COMPARE, CURVATURES, DONE, SEARCH, SLOPES, ExactState
-from poem_cma.auto.pick import pick_calls
+from poem_cma.auto.pick import pick_calls, without_end
 from poem_cma.auto.quasi_newton import model_minimum, sound, updated
 from poem_cma.auto.slopes import along_axes, curvatures, gradient, places
 from poem_cma.auto.state import AutoState
@@ -40,6 +40,7 @@ _FAR, _LEAST = 1e6, 1e-100  # of the first step, for the reach; and the least sl
 _SMOOTH = 0.9  # of the axes, along which a curvature is seen
 _PROMISE = 5.0  # times the fall along the first ray: no axis alone promises more
 _UNSEEN = 1e-3  # of the median, for a curvature that was not seen
+_COARSE = 1e-6  # F may be rough: its first six digits are believed
 _SMALL, _NOTHING = 16.0, 1e4  # rounding errors of F: a decrease of no more is none; and a promise
 
 
@@ -128,11 +129,12 @@ def begun(s: AutoState, method: Method, x: Array, radius: float, fall: float) ->
     reach = np.minimum(fall / s.unit / slopes, _FAR * radius)
     return ExactState(
         run=s.run._replace(method=method), stage=CURVATURES, t=s.t, x=x, value=nan, first_value=float(s.values[0, 0]),
-        r=distance(x, s.run.x0), unit=s.unit, eps=s.eps, axes=s.order, reach=reach, first_step=radius, g=nothing,
-        H=np.zeros((0, 0)), diagonal=slopes / reach, learned=False, s=nothing, expected=nothing, central=False, stuck=0,
-        p=nothing, slope=0.0, eta=0.0, low=0.0, low_value=nan, low_slope=0.0, high=inf, high_slope=nan, found=0.0,
-        found_value=nan, found_slope=nan, trials=0, kinks=False, mu=radius, g_norm=0.0, value_spread=0.0,
-        asked=s.asked, samples=s.samples + len(s.values), nfev=s.nfev, converged=False,
+        r=distance(x, s.run.x0), unit=s.unit, eps=s.eps, axes=s.order, reach=reach,
+        steep=2.0 * fall / s.unit / radius**2, g=nothing, H=np.zeros((0, 0)), diagonal=slopes / reach, learned=False,
+        s=nothing, expected=nothing, central=False, stuck=0, p=nothing, slope=0.0, eta=0.0, low=0.0, low_value=nan,
+        low_slope=0.0, high=inf, high_slope=nan, found=0.0, found_value=nan, found_slope=nan, trials=0, kinks=False,
+        mu=radius, g_norm=0.0, value_spread=0.0, asked=s.asked, samples=s.samples + len(s.values), nfev=s.nfev,
+        converged=False,
     )  # fmt: skip
 
 
@@ -154,10 +156,10 @@ def _after_curvatures(s: ExactState, F: Array) -> Any:
 
 
 def _models(s: ExactState) -> list[ExactState]:
-    """With the curvatures that were seen, and with one for all, by which the first step is as long as on the ray."""
-    same = np.full(len(s.x), s.g_norm / s.first_step)
-    models = (s.diagonal, True), (same, False)
-    return [_to_minimum(s._replace(H=np.diag(1.0 / D), diagonal=D, learned=learned)) for D, learned in models]
+    """With the curvatures that were seen along the axes, and with that along the first ray everywhere."""
+    same = np.full(len(s.x), s.steep)
+    seen = _with_curvatures(s, s.diagonal)._replace(learned=True)
+    return [_to_minimum(model) for model in (seen, _with_curvatures(s, same))]
 
 
 def _to_minimum(s: ExactState) -> ExactState:
@@ -197,22 +199,30 @@ def _after_trial(s: ExactState) -> Any:
         return _no_way(s)
     x = line.on_the_way(s, s.found)
     return s._replace(
-        stage=SLOPES, t=s.t + 1, s=x - s.x, expected=s.found * s.expected, x=x, value=s.found_value, eta=s.found,
-        r=distance(x, s.run.x0), stuck=0,
+        run=s.run._replace(remark=without_end(s.run, x)), stage=SLOPES, t=s.t + 1, s=x - s.x,
+        expected=s.found * s.expected, x=x, value=s.found_value, eta=s.found, r=distance(x, s.run.x0), stuck=0,
     )  # fmt: skip
 
 
 def _no_way(s: ExactState) -> Any:
-    """Nothing is better: look closer, then begin a new model. If that does not help, it is the end, or F is rough."""
+    """Nothing is better: look closer, begin a new model, look from further away; and if nothing helps, end."""
     if not s.central:
         return s._replace(stage=SLOPES, central=True, s=np.zeros_like(s.x))
-    if _promised(s) <= _NOTHING * s.eps * s.size or (s.stuck and s.kinks):
-        return s._replace(stage=DONE, converged=True)
-    return _as_if_noisy(s) if s.stuck else _on_the_way(_to_minimum(_new_model(s)._replace(stuck=1)))
+    if not s.stuck and _promised(s) > _NOTHING * s.eps * s.size:
+        return _on_the_way(_to_minimum(_new_model(s)._replace(stuck=1)))
+    if s.eps < _COARSE:  # it may be the bottom of a ripple
+        rough = _with_curvatures(s, np.full(len(s.x), s.steep))
+        return rough._replace(stage=SLOPES, eps=_COARSE, stuck=1, kinks=False, s=np.zeros_like(s.x))
+    return s._replace(stage=DONE, converged=True)
 
 
 def _new_model(s: ExactState) -> ExactState:
-    return s._replace(H=np.diag(1.0 / s.diagonal), learned=False)
+    return _with_curvatures(s, s.diagonal)
+
+
+def _with_curvatures(s: ExactState, diagonal: Array) -> ExactState:
+    """A model with these curvatures along the axes, and no others."""
+    return s._replace(H=np.diag(1.0 / diagonal), diagonal=diagonal, learned=False)
 
 
 def _as_if_noisy(s: ExactState) -> Any:

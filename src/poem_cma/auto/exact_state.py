@@ -27,7 +27,7 @@ class ExactState(NamedTuple):
     # the model
     axes: IntArray  # that are free
     reach: Array  # how far along each of them F may change by as much as it fell along the first ray
-    first_step: float  # how far along that ray
+    steep: float  # the curvature along that ray
     g: Array  # the gradient at x
     H: Array  # (d, d) the inverse of the second derivatives,
     diagonal: Array  # and the diagonal of these

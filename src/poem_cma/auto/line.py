@@ -10,14 +10,13 @@ it jumps: F has kinks, and it is better to step over them (Lewis and Overton 201
 from __future__ import annotations
 
 from math import inf, isfinite, nan, sqrt
-from typing import Any
 
 import numpy as np
 
 from poem_cma._types import Array
 from poem_cma.auto.exact_state import ExactState
 
-__all__ = ["on_the_way", "searched", "trial"]
+__all__ = ["begun", "on_the_way", "searched", "trial"]
 
 _ENOUGH, _STEEP = 1e-4, 0.9  # of the decrease that the slope promises, and of the slope
 _FLAT = 0.1  # of the slope: no need to look closer
@@ -25,6 +24,7 @@ _JUMP = 0.3  # of the change of the slope, between what the line says and what w
 _LONGER = 2.0, 10.0
 _BETWEEN = 0.1, 0.9
 _MOST_TRIALS = 30
+_FURTHEST = 1e100  # beyond, squares overflow
 _RESOLVED = 1e-10  # of x: two points that are closer are one
 _ROUNDED = 8.0  # rounding errors of F that a slope may be off by
 
@@ -50,7 +50,7 @@ def _beyond(s: ExactState) -> float:
 def searched(s: ExactState, F: float, beyond: float) -> ExactState:
     """After a trial: the next one, or `found` is how far to go, or zero and no trial is left."""
     s = s._replace(trials=s.trials + 1)
-    enough = F <= s.value + _ENOUGH * s.eta * s.slope * s.unit
+    enough = s.value + _ENOUGH * s.eta * s.slope * s.unit >= F
     rate = (beyond - F) / s.unit / _beyond(s) if enough else nan
     there = enough and not rate < _STEEP * s.slope
     if s.found > 0.0:
@@ -73,7 +73,7 @@ def _looked_closer(s: ExactState, F: float, rate: float, there: bool) -> ExactSt
     turn = (s.found_slope - s.slope) * s.eta / s.found
     doubt = _ROUNDED * s.eps * s.size / s.unit / _beyond(s)
     jump = not abs(rate - (s.slope + turn)) <= _JUMP * turn + doubt
-    if there and F < s.found_value and not jump:
+    if there and s.found_value > F and not jump:
         s = s._replace(found=s.eta, found_value=F)
     return s._replace(eta=0.0, kinks=s.kinks or jump)
 
@@ -83,6 +83,8 @@ def _further(s: ExactState, there: bool) -> ExactState:
     rise = s.low_slope - s.slope
     ratio = -s.slope / rise if rise > 0.0 else inf
     eta = s.low * min(max(ratio, 1.0 if there else _LONGER[0]), _LONGER[1])
+    if eta * float(np.abs(s.p).max()) > _FURTHEST:
+        return _ended(s)
     x = s.x + eta * s.p
     inside = np.array_equal(s.run.domain.project(x), x)
     return s._replace(eta=eta) if inside else _ended(s)
@@ -106,7 +108,7 @@ def _ended(s: ExactState) -> ExactState:
     return s._replace(eta=0.0)
 
 
-def begun(s: ExactState, p: Array, slope: float, expected: Array) -> Any:
+def begun(s: ExactState, p: Array, slope: float, expected: Array) -> ExactState:
     """At the beginning of a way."""
     return s._replace(
         p=p, slope=slope, expected=expected, eta=1.0, low=0.0, low_value=s.value, low_slope=slope, high=inf,

@@ -17,7 +17,7 @@ from poem_cma.auto.remarks import NO_END, NOTHING_BETTER, STILL_GROWING
 from poem_cma.auto.state import DECAYS, DONE, AutoState, has
 from poem_cma.core import Run, Values
 
-__all__ = ["after_pick", "candidates", "finished", "in_question", "pick_calls", "pick_samples"]
+__all__ = ["after_pick", "candidates", "finished", "in_question", "pick_calls", "pick_samples", "without_end"]
 
 _CANDIDATES = len(DECAYS) + 3
 _BEFORE, _X0 = len(DECAYS), _CANDIDATES - 1
@@ -102,11 +102,13 @@ def _at_worst(change: Array, asked: list[int]) -> Array:
 
 def finished(s: AutoState) -> AutoState:
     """The end, with a word on what went wrong."""
-    x, x0 = candidates(s)[s.picked], s.run.x0
-    far = float(np.abs(x - x0).max()) > _FAR * max(1.0, float(np.abs(x0).max()))
-    remark = STILL_GROWING if s.grown >= _OFTEN else ""
+    remark = without_end(s.run, candidates(s)[s.picked]) or (STILL_GROWING if s.grown >= _OFTEN else "")
     if s.picked == _X0:
         remark = NOTHING_BETTER
-    elif far and not isfinite(s.run.domain.diameter):
-        remark = NO_END
     return s._replace(stage=DONE, run=s.run._replace(remark=remark))
+
+
+def without_end(run: Run, x: Array) -> str:
+    """What is to be said where x is so far away that F may have no minimum."""
+    far = float(np.abs(x - run.x0).max()) > _FAR * max(1.0, float(np.abs(run.x0).max()))
+    return NO_END if far and not isfinite(run.domain.diameter) else ""

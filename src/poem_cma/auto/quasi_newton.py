@@ -52,7 +52,16 @@ def model_minimum(x: Array, g: Array, H: Array, domain: Any) -> tuple[Array, Arr
     z = domain.project(x + p)
     if np.array_equal(z, x + p):
         return p, -g
-    return _on_domain(x, g, np.linalg.inv(H), domain, z)
+    return _on_domain(x, g, _inverse(H), domain, z)
+
+
+def _inverse(H: Array) -> Array:
+    """B; where rounding has spoilt it, with the curvatures along the axes alone."""
+    try:
+        B = np.linalg.inv(H)
+    except np.linalg.LinAlgError:
+        B = np.zeros_like(H)
+    return B if (B.diagonal() > 0.0).all() else np.diag(1.0 / H.diagonal())
 
 
 def _on_domain(x: Array, g: Array, B: Array, domain: Any, z: Array) -> tuple[Array, Array]:

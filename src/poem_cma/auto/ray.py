@@ -8,7 +8,7 @@ These values are of the samples that the rays were made of, and too good: `prove
 
 from __future__ import annotations
 
-from math import inf, isfinite, nan, sqrt
+from math import inf, nan, sqrt
 from typing import Any
 
 import numpy as np
@@ -96,9 +96,10 @@ def _settled(s: AutoState) -> Any:
         return start_again(s)
     favoured = 1 if len(decrease) == 2 and decrease[1] > demanded(s) * decrease[0] else 0
     radii = [least_radius(s.radii, s.ray_values[i if d > 0.0 else favoured]) for i, d in enumerate(decrease)]
-    if s.exact and affordable(s):
+    endless = len(s.radii) > _MOST_DECADES
+    if s.exact and affordable(s) and not endless:
         return _without_noise(s, favoured, radii[favoured])
-    return proof(s, favoured, radii, endless=len(s.radii) > _MOST_DECADES)
+    return proof(s, favoured, radii, endless)
 
 
 def _without_noise(s: AutoState, i: int, radius: float) -> Any:
@@ -109,8 +110,9 @@ def _without_noise(s: AutoState, i: int, radius: float) -> Any:
 
 
 def _no_noise(values: Values) -> bool:
-    """Whether several xi's have given the same values."""
-    return len(values) > 1 and all(isfinite(sum(v)) and v == values[0] for v in values)
+    """Whether several xi's have given the same values; where calls fail, they do so on all."""
+    V = np.array(values)
+    return len(V) > 1 and np.array_equal(V, np.broadcast_to(V[0], V.shape), equal_nan=True)
 
 
 def _different(a: Array, b: Array, eps: float) -> tuple[Any, float]:

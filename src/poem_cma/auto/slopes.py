@@ -1,12 +1,11 @@
 """Without noise: slopes and curvatures along all axes, from differences as short as rounding allows.
 
-Over a step h a forward difference is in doubt by eps |F| / h, by rounding, and by h F'' / 2, by curvature; a central one
-by eps |F| / h and some h^2. Both are about least at
+With L = sqrt(|F| / F''), the distance over which F changes by its own size, and F rounded to eps |F|, a difference over
 
-    h = 2 sqrt(eps |F| / F'')      and      h = (eps |F|)^(1/3) ... in the length L = sqrt(|F| / F'') over which F changes
+    h = 2 L sqrt(eps)  ahead,      h = L eps^(1/3)  on both sides
 
-by its own size. F'' is that of the model; the first time, L is how far F would have to go along the axis to fall as far
-as along the first ray, and h is long enough to see the curvature.
+is spoilt by rounding and by curvature about equally. F'' is that of the model. For the first curvatures themselves h is
+a part of the distance over which F would fall, along that axis, as far as along the first ray.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ def _steps(s: ExactState) -> Array:
 
 
 def gradient(s: ExactState, F: Array) -> tuple[Array, float]:
-    """The slopes, and the longest step; where a call has failed, the slope is that from the other side, or as before."""
+    """The slopes, and the longest step. Where a call failed, the slope is that from the other side, or as before."""
     h, ahead, back = _changes(s, F)
     slopes = np.where(np.isfinite(ahead), ahead / h, s.g[s.axes])
     if len(back):
