@@ -10,18 +10,19 @@ a part of the distance over which F would fall, along that axis, as far as along
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from math import sqrt
 
 import numpy as np
 
-from poem_cma._types import Array
+from poem_cma._types import Array, IntArray
 from poem_cma.auto.exact_state import CURVATURES, ExactState
 
 __all__ = ["along_axes", "curvatures", "gradient", "places"]
 
 _FIRST, _SEEN = 1e-3, 3.0  # of the reach, for curvatures; and, where values are rounded to less, times eps^(1/4)
 _RESOLVED, _ALIKE = 1e-10, 1e-6  # of x_i, and of that of the largest: shorter steps drown in the rounding of x
+_FEW = 400  # axes: their points are one matrix
 _ROUNDED = 64.0  # rounding errors of F that a second difference must be worth
 
 
@@ -30,15 +31,23 @@ def places(s: ExactState) -> int:
     return 1 + len(s.axes) * (2 if _both_sides(s) else 1)
 
 
-def along_axes(s: ExactState) -> Iterator[Array]:
+def along_axes(s: ExactState) -> Iterable[Array]:
     """x, then a step ahead along every axis, then one back."""
-    yield s.x.copy()
-    h = _steps(s)
-    for side in (1.0, -1.0)[: 2 if _both_sides(s) else 1]:
-        for i in s.axes:
-            x = s.x.copy()
-            x[i] += side * h[i]
-            yield x
+    h, n = _steps(s)[s.axes], len(s.axes)
+    steps = np.concatenate(([0.0], h, -h))[: places(s)]
+    axes = np.concatenate((s.axes[:1], s.axes, s.axes))[: places(s)]
+    if n <= _FEW:
+        rows = np.tile(s.x, (len(steps), 1))
+        rows[np.arange(len(steps)), axes] += steps
+        return rows
+    return _one_by_one(s.x, axes, steps)
+
+
+def _one_by_one(x: Array, axes: IntArray, steps: Array) -> Iterator[Array]:
+    for i, h in zip(axes, steps, strict=True):
+        point = x.copy()
+        point[i] += h
+        yield point
 
 
 def _both_sides(s: ExactState) -> bool:
