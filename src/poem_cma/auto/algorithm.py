@@ -29,6 +29,7 @@ import numpy as np
 
 from poem_cma._types import Array
 from poem_cma.auto.ahead import step_ahead, taken_up
+from poem_cma.auto.choose import too_dear
 from poem_cma.auto.compare import after_check, check_pairs
 from poem_cma.auto.estimators import step_length
 from poem_cma.auto.pick import after_pick, candidates, finished, in_question, pick_calls, pick_samples
@@ -89,10 +90,11 @@ class Auto:
             path_weight=0.0, last_weight=0.0, rescale_at=0.0, grown=0,
             averages=np.tile(x0, (len(DECAYS), 1)), metric=even(1.0, x0), by_units=False, squares=zero, tested=zero,
             active=zero, order=order, kind=kind, choice=HAAR, q=q, trial=kind == WALK, trial_calls=0, step_calls=0,
-            most_calls=inf, active_trials=0, costs=empty(0), gradients=empty(0, d), subspace=empty(0, d),
-            shares=empty(0), learning=False, use_subspace=False, inside=0.0, outside=0.0, agreed=0, turn=zero, turns=0,
-            overlap=0.0, memory=empty(0, d), numbers=np.zeros(0, dtype=int), kept=0, replayed=0, ridges=True, along=0.0,
-            beside=0.0, before=x0, eps=_FLOAT32, sparse=False, step=step_length(_FLOAT32),
+            most_calls=inf, parallel=False, active_trials=0, costs=empty(0), gradients=empty(0, d),
+            subspace=empty(0, d), shares=empty(0), learning=False, use_subspace=False, inside=0.0, outside=0.0,
+            agreed=0, turn=zero, turns=0, overlap=0.0, memory=empty(0, d), numbers=np.zeros(0, dtype=int), kept=0,
+            replayed=0, ridges=True, along=0.0, beside=0.0, before=x0, eps=_FLOAT32, sparse=False,
+            step=step_length(_FLOAT32),
             values=np.full((probes, 1 + q), nan), still=False, own=empty(0, d), rays=empty(0, d), radii=empty(0),
             ray_values=empty(0, 0), ray_errors=empty(0, 0), favoured=0, between=False,
             exact=has(run, "newton") and run.method.noiseless is not None, settled=True, picked=0, rival=-1, eta=0.0,
@@ -174,7 +176,7 @@ class Auto:
             asked=s.asked + len(asked), nfev=nfev, values=_filled(s.values, asked, values),
             eps=s.eps if s.eps != _FLOAT32 else _rounding(values), step_calls=s.step_calls + nfev - s.nfev,
         )  # fmt: skip
-        complete = everything or not self._asked(s, walks)
+        complete = everything or not self._asked(s, walks) or too_dear(s, sum(walks.sizes))
         return s, complete or s.step_calls + sum(walks.sizes) > s.most_calls
 
     def landed(

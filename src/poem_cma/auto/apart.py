@@ -6,7 +6,7 @@ large, as large as the scale R of the run, and the same descent (or dual averagi
     g = n / q  sum over q orthonormal directions v of  (F(x + h v) - F(x - h v)) / 2h  v,
 
 the gradient of F smoothed over a ball of radius h, in n dimensions. Smoothing moves the minimiser, unless F is
-symmetric around it. Whether it does is measured: every other step asks one more pair at h/2, and `radius` shortens h
+symmetric around it. Whether it does is measured: every other step asks one more pair at 2h, and `radius` shortens h
 where the two gradients disagree, and lengthens it where they agree. Six kinds of stage:
 
 REPEAT  x_0 several times: the noise;
@@ -29,7 +29,7 @@ from poem_cma.arithmetic import distance, length
 from poem_cma.auto.apart_state import CHECK, DONE, LOOK, MEASURE, PICK, REPEAT, STEP, ApartState
 from poem_cma.auto.directions import orthonormal
 from poem_cma.auto.plausible import ABSURD
-from poem_cma.auto.radius import judged
+from poem_cma.auto.radius import judged, tested_at
 from poem_cma.auto.scale import EVERY, bounds_matter, first_distance, followed
 from poem_cma.auto.worse import after_check, after_pick, check_pairs, first_check, last_pairs, with_check
 from poem_cma.core import Method, Run, Values, smoothed_value
@@ -71,7 +71,7 @@ class Pairs:
         V, h = orthonormal(Z), np.full(len(Z), s.mu)
         if s.stage == STEP and s.t % 2 == 1:
             v = s.run.domain.tangent(rng.standard_normal((1, len(s.x)), s.x.dtype))
-            V, h = np.concatenate((V, v / length(v[0]))), np.append(h, 0.5 * s.mu)
+            V, h = np.concatenate((V, v / length(v[0]))), np.append(h, tested_at(s) * s.mu)
         return V, h
 
 
@@ -278,7 +278,7 @@ def _numbered(s: ApartState, asked: ApartState, sizes: list[int]) -> ApartState:
 def _after_step(s: ApartState, asked: ApartState, values: Values, drawn: list[tuple[Array, Array]]) -> ApartState:
     """Put the estimates together, move, and look at the radius and at the scale."""
     n = s.run.domain.hull_dimension(len(s.x))
-    gradients = []
+    gradients, test = [], tested_at(s) * s.mu
     for v, (V, h) in zip(values, drawn, strict=True):
         with np.errstate(over="ignore", invalid="ignore"):
             F = np.array(v) / s.unit
@@ -288,14 +288,14 @@ def _after_step(s: ApartState, asked: ApartState, values: Values, drawn: list[tu
         if not wide.any():
             continue
         g = (n / wide.sum() * slopes[wide]) @ V[wide]
-        if h[-1] < h[0] == s.mu and known[-1]:
-            narrow = n * slopes[-1] * V[-1]
-            D = narrow - g
+        if h[0] == s.mu and h[-1] == test and known[-1]:
+            D = n * slopes[-1] * V[-1] - g
             s = s._replace(
                 bias=s.bias + D, bias_squares=s.bias_squares + float(D @ D), tests=s.tests + 1,
                 all_tests=s.all_tests + 1,
             )  # fmt: skip
-            g = g + D / (1.0 + 4.0 * wide.sum())  # by precision: half the distance, four times the variance
+            if h[-1] < h[0]:  # no more biased; and by precision: half the distance, four times the variance
+                g = g + D / (1.0 + 4.0 * wide.sum())
         gradients.append(g.astype(s.x.dtype, copy=False))
     value, spread = smoothed_value(s.value, s.value_spread, s.t, [f for v in values for f in v])
     s = s._replace(value=value, value_spread=spread)
@@ -332,8 +332,9 @@ def _with_room(s: ApartState) -> ApartState:
     domain = s.run.domain
     if not domain.inside:
         return s._replace(centre=s.x)
-    mu = min(s.mu, 0.5 * domain.fits(1.0))
-    return s._replace(mu=mu, centre=domain.shrunk(mu).nearest(s.x))
+    reach = max(1.0, tested_at(s)) if s.stage == STEP else 1.0  # of the points that lie furthest out
+    mu = min(s.mu, 0.5 * domain.fits(1.0) / reach)
+    return s._replace(mu=mu, centre=domain.shrunk(reach * mu).nearest(s.x))
 
 
 APART = Apart()

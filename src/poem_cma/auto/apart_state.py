@@ -40,7 +40,7 @@ class ApartState(NamedTuple):
     slope: float  # the gradient's length there; while it is looked for, the last odd change
     changes: Array  # (pairs, 2) odd and even parts of F's change over the first distances
     # is h too large?
-    bias: Array  # sum of the differences D between gradients at h/2 and at h,
+    bias: Array  # sum of the differences D between gradients at h and at the other distance that is asked,
     bias_squares: float  # and of their squares
     tests: int  # such differences at this h,
     all_tests: int  # at any,

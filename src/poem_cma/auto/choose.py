@@ -18,12 +18,12 @@ from poem_cma.arithmetic import largest, length
 from poem_cma.auto.digits import Alphabet, calls_of, multiples
 from poem_cma.auto.directions import BESIDE, DIRECTIONS, SELDOM
 from poem_cma.auto.replay import PLACES, replaying
-from poem_cma.auto.state import HAAR, REPLAY, START, WALK, AutoState, has
+from poem_cma.auto.state import HAAR, REPLAY, START, STEP, WALK, AutoState, has
 from poem_cma.auto.subspace import LEFT, MOST_SUBSPACE, WORTH, extended, in_subspace_calls, in_time
 from poem_cma.core import Run
 
 __all__ = [
-    "affordable", "alphabet_of", "compared", "learn", "next_estimator", "on_axes", "rejudged", "trial_at",
+    "affordable", "alphabet_of", "compared", "learn", "next_estimator", "on_axes", "rejudged", "too_dear", "trial_at",
     "usual_calls", "with_digits",
 ]  # fmt: skip
 
@@ -32,6 +32,7 @@ _TRIALS, _JUDGED = 8, 16  # full walks before the rank of the gradients is judge
 _EVEN = 0.6  # rank per axis, from which on gradients fill the space
 _FIRST_SHARE, _LATER_SHARE = 0.33, 0.05  # of the calls for trials, before and after
 _FIRST_AFFORDED, _AFFORDED = 0.1, 0.02  # of the budget, for a full walk
+_WIDE = 48  # places in a stage: a walk that asks more is one of a sample that depends on most variables
 _CHEAP = 0.6  # calls per axis at which walks win
 _DEAR = 2.5  # times as many calls as an old sample takes: then a step in the subspace gives way to those
 _IN_DOUBT, _SPARE = 1.2, 3.0  # the rank may be so many times what it seems, and a few walks must confirm the subspace
@@ -111,6 +112,17 @@ def compared(s: AutoState, slopes: Array, told: bool) -> AutoState:
 def affordable(s: AutoState, n: int) -> bool:
     """Whether a full walk is not too dear: a first one shows how many calls one takes."""
     return _cost(s) * n < (_AFFORDED if len(s.costs) else _FIRST_AFFORDED) * s.run.budget
+
+
+def too_dear(s: AutoState, places: int) -> bool:
+    """Whether a first full walk, which would ask so many places next, had better be given up.
+
+    Where there are calls for one and no more, it is worth it only if samples are sparse, and it turns out to be cheap,
+    or if their gradients are parallel: then one is all that there is to know.
+    """
+    first = s.trial and s.stage == STEP and not len(s.costs)
+    dear = len(s.order) > _AFFORDED * s.run.budget and places > _WIDE * len(s.values)
+    return first and dear and not s.parallel
 
 
 def usual_calls(s: AutoState) -> int:

@@ -18,6 +18,7 @@ __all__ = [
     "DIRECTIONS",
     "FIRST",
     "SELDOM",
+    "SHARED",
     "Drawn",
     "Haar",
     "draw_haar",
@@ -27,6 +28,7 @@ __all__ = [
     "many_gradients",
     "needed_directions",
     "orthonormal",
+    "with_last_of",
     "worked_out",
 ]
 
@@ -37,6 +39,9 @@ FIRST = 3
 
 #: Random directions a step,
 DIRECTIONS = 4
+
+#: of which, at x_0, the last are the same for all samples,
+SHARED = 2
 
 #: and beside a subspace, where there are any.
 BESIDE = 2
@@ -168,6 +173,12 @@ def worked_out(numbers: Array, q: int, tangent: Tangent) -> tuple[Array, Array]:
     d = (numbers.shape[-1] - 2) // (q + 1)
     Z = numbers[..., d + 2 :].reshape(*numbers.shape[:-1], q, d)
     return numbers[..., : d + 2], orthonormal(tangent(Z))
+
+
+def with_last_of(first: Drawn, now: Drawn) -> Drawn:
+    """The same, but for the last directions, which are those of another estimate."""
+    w, size, V = now
+    return w, size, np.concatenate((V[:-SHARED], first[2][-SHARED:]))
 
 
 def haar(now: Drawn, x: Array, mu: float, metric: Array, tangent: Tangent, n: int, step: float) -> Haar:

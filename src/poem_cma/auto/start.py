@@ -11,13 +11,14 @@ from poem_cma._types import Array
 from poem_cma.arithmetic import LONG
 from poem_cma.auto.choose import on_axes
 from poem_cma.auto.compare import hand_over_steps
+from poem_cma.auto.directions import SHARED
 from poem_cma.auto.estimators import step_length
 from poem_cma.auto.plausible import plausible
 from poem_cma.auto.remarks import STAIRS
 from poem_cma.auto.scale import bounds_matter, in_units, measurable, spread_of_slopes
 from poem_cma.auto.state import HAAR, RAY, START, WALK, AutoState, empty, has, size
 from poem_cma.auto.steps import at_scale, next_step, noted, smoothed, weight, with_room
-from poem_cma.auto.walks import Walks, estimate
+from poem_cma.auto.walks import Walks, estimate, shares_directions
 from poem_cma.core import Run
 
 __all__ = ["DECADES", "after_start", "first_estimates", "start_again", "start_rounded"]
@@ -26,6 +27,7 @@ DECADES = 10.0 ** np.arange(3)  # as far as one looks along a ray at once
 
 _PROBES, _CALLS_A_PROBE = 8, 200  # xi's at x_0, or fewer: one for so many calls of the budget
 _FEWEST_WALKS = 4
+_ASKEW = 1e-5  # of the energy: gradients are parallel but for this
 _START_SHARE = 0.1  # of the budget, for walks at x_0
 _GIVE_UP_START = 0.1  # of the budget
 _FURTHER = 100.0
@@ -56,14 +58,17 @@ def after_start(s: AutoState, walks: Walks) -> Any:
     w = weight(s)
     s = s._replace(values=np.where(plausible(_changes(s.values))[:, None], s.values, inf))
     s = s._replace(own=empty(len(s.values) if len(s.x) <= LONG else 0, len(s.x)))
+    common = []
     for j in range(len(s.values)):
         estimator = walks(s, j)
         s, g, slopes = estimate(s, estimator, j)
         if g is not None:
+            common.append(slopes[-SHARED:])
             s = noted(s, estimator, j, g, slopes)
             g = w * g
             s = s._replace(s=s.s + g, G=s.G + g**2, weight=s.weight + w)
             s.own[j : j + 1] = g
+    s = s._replace(parallel=shares_directions(s) and _parallel(np.array(common)))
     walks.forget()
     del estimator  # and its directions, which may be most of the memory
     s = s._replace(value=smoothed(s)[0])
@@ -73,6 +78,14 @@ def after_start(s: AutoState, walks: Walks) -> Any:
     rays = np.array([s.s / D / size(s.s / D, D) for D in metrics])
     radii = np.concatenate(([0.0, 0.0], s.R * DECADES))  # x_0 twice: is its noise shared?
     return s._replace(stage=RAY, rays=rays, radii=radii, ray_values=empty(len(rays), 0), between=False)
+
+
+def _parallel(slopes: Array) -> bool:
+    """Whether gradients of several samples are parallel, as far as their slopes along few directions (n, m) tell."""
+    if len(slopes) < 2 or not np.isfinite(slopes).all():
+        return False
+    first, *others = np.linalg.svd(slopes, compute_uv=False) ** 2
+    return bool(sum(others) <= _ASKEW * first)
 
 
 def _changes(values: Array) -> Array:

@@ -73,6 +73,7 @@ class AutoState(NamedTuple):
     trial_calls: int
     step_calls: int  # calls of the step under way
     most_calls: float  # that it may take
+    parallel: bool  # whether gradients at x_0 were
     active_trials: int
     costs: Array  # of recent full walks, in calls per axis
     gradients: Array  # full ones, of the trials

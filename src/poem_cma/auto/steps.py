@@ -9,7 +9,7 @@ import numpy as np
 
 from poem_cma._types import Array
 from poem_cma.arithmetic import MANY, ONE, distance, inner, largest, length, plus, quotient, summed
-from poem_cma.auto.choose import alphabet_of, compared, learn, next_estimator, with_digits
+from poem_cma.auto.choose import alphabet_of, compared, learn, next_estimator, too_dear, with_digits
 from poem_cma.auto.compare import checks, hand_over
 from poem_cma.auto.digits import Digits, calls_of
 from poem_cma.auto.directions import DIRECTIONS, SELDOM
@@ -40,6 +40,9 @@ _RESOLVED = 300.0  # rounding errors that a difference must be worth
 
 def after_step(s: AutoState, asked: AutoState, walks: Walks) -> AutoState:
     """Put the estimates of a step together, and move: s is where the run has come to, `asked` where the step began."""
+    if too_dear(asked, sum(walks.sizes)):
+        walks.forget()
+        return s._replace(trial_calls=s.trial_calls + s.step_calls, costs=np.ones(1))
     total, count = None, 0
     for j in range(len(s.values)):
         unit, estimator = s.unit, walks(asked, j)

@@ -9,18 +9,29 @@ from typing import Any
 import numpy as np
 
 from poem_cma._types import Array
-from poem_cma.arithmetic import largest
+from poem_cma.arithmetic import LONG, largest
 from poem_cma.auto.choose import alphabet_of
 from poem_cma.auto.digits import Digits, draw_digits
-from poem_cma.auto.directions import BESIDE, SELDOM, Drawn, Haar, draw_haar, drawn, haar, needed_directions
+from poem_cma.auto.directions import (
+    BESIDE,
+    SELDOM,
+    SHARED,
+    Drawn,
+    Haar,
+    draw_haar,
+    drawn,
+    haar,
+    needed_directions,
+    with_last_of,
+)
 from poem_cma.auto.plausible import ABSURD
 from poem_cma.auto.replay import beside, remembered
 from poem_cma.auto.staircase import Staircase, draw_staircase
-from poem_cma.auto.state import HAAR, REPLAY, STEP, AutoState, has, in_unit
+from poem_cma.auto.state import HAAR, REPLAY, START, STEP, AutoState, has, in_unit
 from poem_cma.domains import Box
 from poem_cma.randomness import Stream, Streams
 
-__all__ = ["DRAWN_AT_ONCE", "Walks", "estimate", "slopes_of"]
+__all__ = ["DRAWN_AT_ONCE", "Walks", "estimate", "shares_directions", "slopes_of"]
 
 #: An array, or a list where there are few.
 Numbers = Any
@@ -100,6 +111,8 @@ class Walks:
         n = domain.hull_dimension(len(s.x))
         if s.kind == HAAR and not s.use_subspace:
             now = self._blocks(s.samples + j, min(s.q, n), s.x, domain.tangent)
+            if s.stage == START and shares_directions(s):
+                now = with_last_of(self._blocks(s.samples, min(s.q, n), s.x, domain.tangent), now)
             return haar(now, s.centre, s.mu, s.metric, domain.tangent, n, s.step)
         rng = self.streams.block(Stream.DIRECTIONS, s.samples + j)
         around = rng, s.centre, s.mu, s.metric, domain.tangent, n
@@ -118,6 +131,11 @@ class Walks:
         far = max(s.R, largest(s.x))
         longest = _WITHIN * s.mu / sqrt(float(s.metric.max()))
         return draw_digits(rng, walk, alphabet_of(s), far, abs(s.value) / s.unit, longest)
+
+
+def shares_directions(s: AutoState) -> bool:
+    """Whether the first estimates have directions in common, which tell if their gradients are parallel."""
+    return s.kind == HAAR and s.q > 2 * SHARED and len(s.values) > 1 and len(s.x) <= LONG
 
 
 def _activity(s: AutoState) -> float:
