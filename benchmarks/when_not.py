@@ -71,6 +71,31 @@ def quadratic(d: int = 20, condition: float = 1e3, noise: str = "") -> Problem:
     return Problem(f"quadratic, condition {condition:g}, d = {d}", lambda x, _: exact(x), exact, 0.0, np.zeros(d))
 
 
+def units(d: int = 10) -> Problem:
+    """A quadratic whose variables are measured in units from a thousandth to a thousand."""
+    p, size = quadratic(d, 10.0), np.geomspace(1e-3, 1e3, d)
+    return Problem(f"quadratic, units from 0.001 to 1000, d = {d}", lambda x, _: p.exact(x / size),
+                   lambda x: p.exact(x / size), 0.0, np.zeros(d))  # fmt: skip
+
+
+def deviations(d: int = 10, n: int = 100) -> Problem:
+    """The mean absolute deviation of a linear model from all examples: kinks, no noise. The least value is the LP's."""
+    rng = np.random.default_rng(5)
+    A = rng.normal(size=(n, d))
+    y = A @ rng.normal(size=d) + rng.standard_t(3, size=n)
+    cost = np.concatenate([np.zeros(d), np.full(n, 1.0 / n)])
+    bounds = [(None, None)] * d + [(0, None)] * n
+    rows = np.vstack([np.hstack([A, -np.eye(n)]), np.hstack([-A, -np.eye(n)])])
+    lp = optimize.linprog(cost, A_ub=rows, b_ub=np.concatenate([y, -y]), bounds=bounds)
+
+    def exact(x: np.ndarray) -> float:
+        return float(np.abs(A @ x - y).mean())
+
+    return Problem(
+        f"mean absolute deviation, d = {d}", lambda x, _: exact(x), exact, float(lp.fun), np.zeros(d)
+    )  # fmt: skip
+
+
 def hinge(d: int = 20, n: int = 500) -> Problem:
     """A classifier's loss on one random example a call, in all of R^d: kinks and noise. The least value is the LP's."""
     rng = np.random.default_rng(2)
@@ -185,8 +210,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     settings = parser.parse_args()
     problems = [
-        rosenbrock(), quadratic(), quadratic(noise="shared"), quadratic(noise="own"), hinge(), whole_numbers(),
-        errors(), errors(batch=20),
+        rosenbrock(), units(), deviations(), quadratic(), quadratic(noise="shared"), quadratic(noise="own"), hinge(),
+        whole_numbers(), errors(), errors(batch=20),
     ]  # fmt: skip
     print("| gap left after", f"{settings.calls:,} calls |", " | ".join(METHODS), "|")
     print("|---|" + "---|" * len(METHODS))

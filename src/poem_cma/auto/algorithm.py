@@ -14,7 +14,8 @@ PROVE   each of them is asked on the ray that the others point to: is that scale
 STEP    one estimate around x, then a new x; the last fifth of them asks old samples again;
 RACE    where two metrics are tried, their averages are compared after some steps with each;
 CHECK   is the average worse than x_0? Then the run begins again at a smaller scale, or goes on with pairs far apart;
-        and is it better, where no scale was found? If not, POEM takes over, whose scale can grow;
+        is it better further out, where its distance says little? Then the scale grows; and is it better at all, where
+        no scale was found? If not, POEM takes over, whose scale can grow;
 PICK    at the end, the averages, the last iterate and x_0 are compared on common samples.
 """
 
@@ -32,6 +33,7 @@ from poem_cma.auto.ahead import step_ahead, taken_up
 from poem_cma.auto.choose import too_dear
 from poem_cma.auto.compare import after_check, check_pairs
 from poem_cma.auto.estimators import step_length
+from poem_cma.auto.further import further_points
 from poem_cma.auto.pick import after_pick, candidates, finished, in_question, pick_calls, pick_samples
 from poem_cma.auto.prove import after_proof, proof_places, proof_point
 from poem_cma.auto.race import after_race, race_pairs, rival_average
@@ -85,7 +87,7 @@ class Auto:
         zero = even(0.0, x0)
         s = AutoState(
             run=run, stage=START, t=0, x=x0, centre=x0, r=0.0, mu=tiny, s=zero, G=zero, late=0.0, unit=0.0, R=tiny,
-            dual=False, radial=0.0, radial_squares=0.0, promised=0.0, check_at=inf, alarmed=False, lap=0,
+            dual=False, radial=0.0, radial_squares=0.0, promised=0.0, check_at=inf, alarmed="", lap=0,
             alike=0, low=0, high=0, aside=empty(0, d), aside_numbers=empty(0), weight=0.0,
             path_weight=0.0, last_weight=0.0, rescale_at=0.0, grown=0,
             averages=np.tile(x0, (len(DECAYS), 1)), metric=even(1.0, x0), by_units=False, squares=zero, tested=zero,
@@ -128,7 +130,7 @@ class Auto:
         if s.stage == RACE:
             return [(j, [0, 1]) for j in range(race_pairs(s.run))]
         if s.stage == CHECK:
-            return [(j, [0, 1]) for j in range(check_pairs(s))]
+            return [(j, list(range(2 + len(further_points(s))))) for j in range(check_pairs(s))]
         if s.stage == PICK:
             return [(j, list(range(len(in_question(s))))) for j in range(pick_samples(s))]
         return []
@@ -223,7 +225,9 @@ def _compared(s: AutoState) -> Iterable[Array]:
     """The points that are asked on every xi where points are compared."""
     if s.stage == RACE:
         return rival_average(s), s.average
-    return (s.run.x0, s.average) if s.stage == CHECK else [candidates(s)[i] for i in in_question(s)]
+    if s.stage == CHECK:
+        return s.run.x0, s.average, *further_points(s)
+    return [candidates(s)[i] for i in in_question(s)]
 
 
 def _filled(values: Array, asked: list[tuple[int, list[int]]], told: Values) -> Array:

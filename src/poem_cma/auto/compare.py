@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from poem_cma._types import Array
+from poem_cma.auto.further import TIMES, at_larger_scale
 from poem_cma.auto.plausible import plausible
 from poem_cma.auto.remarks import NO_PROGRESS, STEPS
 from poem_cma.auto.scale import EVERY
-from poem_cma.auto.state import CHECK, DECAYS, STEP, AutoState, even, has
+from poem_cma.auto.state import CHECK, DECAYS, FURTHER, STEP, WORSE, AutoState, even, has
 from poem_cma.core import Method, Run, Values
 from poem_cma.descent import DESCENT
 
@@ -26,6 +27,7 @@ FIRST_CHECK = 0.05  # of the budget
 DOUBT = 3.0  # standard errors that the average must be worse by, for the run to begin again
 LATER = 3.0  # times as many calls
 SMALLER = 0.25  # of the scale
+_HINT, _SURE = 1.0, 2.0  # standard errors that it must be better by further out, at first and on more samples
 _TO_BE_SURE = 32  # pairs, at least, in a second one
 _SHARE, _MOST_CHECKS, _FEWEST_CHECKS = 0.02, 400, 8  # of the calls, and of the samples, in a large comparison
 
@@ -47,13 +49,13 @@ def check_pairs(s: AutoState) -> int:
     Few may miss the rare samples on which a mean lives.
     """
     many = checks(s.run)
-    if isfinite(s.check_at):
-        return max(many, _TO_BE_SURE) if s.alarmed else PAIRS
-    return many
+    if not isfinite(s.check_at):
+        return many
+    return {"": PAIRS, WORSE: max(many, _TO_BE_SURE), FURTHER: max(many // 4, PAIRS)}[s.alarmed]
 
 
 def after_check(s: AutoState, values: Values) -> Any:
-    """Go on, unless the average is worse than x_0 beyond doubt, twice; or no better, where no scale was found.
+    """Go on, unless the average is worse than x_0, or better further out, twice; or no better where no scale was found.
 
     A convex F is higher at x than at x_0 by no more than <g, x - x_0>. Where the mean of these was negative, and F is
     higher all the same, it has steps, which short differences do not see: pairs far apart take over. Otherwise the
@@ -64,12 +66,26 @@ def after_check(s: AutoState, values: Values) -> Any:
         change = np.array(values) @ np.array([-1.0, 1.0])
         change = change[np.isfinite(change)]
         return hand_over(s, NO_PROGRESS) if len(change) >= 4 and change.mean() >= 0.0 else s
-    excess, doubt = excess_of(np.array(values))
-    if not excess > DOUBT * doubt:
-        return s._replace(alarmed=False, check_at=LATER * s.nfev)
-    if not s.alarmed:
-        return s._replace(alarmed=True, stage=CHECK)
-    return hand_over_steps(s, STEPS) if s.promised < 0.0 else _begin_again(s)
+    V = np.array(values)
+    excess, doubt = excess_of(V[:, :2])
+    if excess > DOUBT * doubt:
+        if s.alarmed != WORSE:
+            return s._replace(alarmed=WORSE, stage=CHECK)
+        return hand_over_steps(s, STEPS) if s.promised < 0.0 else _begin_again(s)
+    if s.alarmed != FURTHER and _better(V, 1, 2, _HINT):
+        return s._replace(alarmed=FURTHER, stage=CHECK)
+    s = s._replace(alarmed="", check_at=LATER * s.nfev)
+    if V.shape[1] == 2 + len(TIMES) and _better(V, 1, 2, _SURE):
+        return at_larger_scale(s, TIMES[_better(V, 2, 3, _SURE)])._replace(check_at=first_check(s))
+    return s
+
+
+def _better(V: Array, i: int, j: int, errors: float) -> bool:
+    """Whether values in the j-th column, if there is one, are lower than in the i-th by so many standard errors."""
+    if j >= V.shape[1]:
+        return False
+    excess, doubt = excess_of(V[:, [i, j]])
+    return excess < -errors * doubt
 
 
 def _begin_again(s: AutoState) -> AutoState:
@@ -78,7 +94,7 @@ def _begin_again(s: AutoState) -> AutoState:
     return s._replace(
         x=x0, centre=x0, r=0.0, averages=np.tile(x0, (len(DECAYS), 1)), R=SMALLER * s.R, mu=SMALLER * s.mu, s=nothing,
         G=nothing, late=0.0, path_weight=0.0, radial=0.0, radial_squares=0.0, promised=0.0, rescale_at=EVERY * s.weight,
-        alarmed=False, check_at=first_check(s),
+        alarmed="", check_at=first_check(s),
     )  # fmt: skip
 
 

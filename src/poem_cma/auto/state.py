@@ -11,8 +11,8 @@ from poem_cma._types import Array, IntArray
 from poem_cma.core import Run
 
 __all__ = [
-    "CHECK", "DECAYS", "DONE", "HAAR", "PICK", "PROVE", "RACE", "RAY", "REPLAY", "START", "STEP", "WALK", "AutoState",
-    "empty", "even", "has", "in_unit", "is_even", "size", "unknown",
+    "CHECK", "DECAYS", "DONE", "FURTHER", "HAAR", "PICK", "PROVE", "RACE", "RAY", "REPLAY", "START", "STEP", "WALK",
+    "WORSE", "AutoState", "empty", "even", "has", "in_unit", "is_even", "size", "unknown",
 ]  # fmt: skip
 
 START, RAY, PROVE, STEP = "start", "ray", "prove", "step"
@@ -20,6 +20,9 @@ RACE, CHECK, PICK, DONE = "race", "check", "pick", "done"
 
 #: How a step estimates gradients: a walk along the axes, random directions, or an old sample asked again.
 WALK, HAAR, REPLAY = "walk", "haar", "replay"
+
+#: Why the average is compared once more.
+WORSE, FURTHER = "worse", "further"
 
 #: The averages that are kept weigh the k-th iterate like k to these powers (Shamir and Zhang 2013).
 DECAYS = (1, 3, 8)
@@ -48,7 +51,7 @@ class AutoState(NamedTuple):
     radial_squares: float  # of its terms
     promised: float  # the same sum since x moves
     check_at: float  # the calls after which the average is compared with x_0
-    alarmed: bool  # whether it has just seemed worse
+    alarmed: str  # why it is compared once more, on more samples: it has seemed worse, or better further out
     lap: int  # of a race between two metrics; zero where there is none
     aside: Array  # (7, d) the path of the one that waits, and
     aside_numbers: Array  # its numbers; see `race`
