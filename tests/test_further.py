@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import poem_cma as pc
+from poem_cma.auto import algorithm
 from poem_cma.auto.further import TIMES, at_larger_scale, further_points
-from poem_cma.auto.state import CHECK, FURTHER, HAAR, STEP, WORSE
+from poem_cma.auto.state import CHECK, DECAYS, FURTHER, HAAR, STEP, WORSE
 
 D, RANK, BUDGET = 300, 12, 6000
 U = np.linalg.qr(np.random.default_rng(1).normal(size=(D, RANK)))[0]
@@ -25,31 +26,32 @@ def distance(x: np.ndarray) -> float:
     return float(np.linalg.norm(U.T @ (x - GOAL)) / np.linalg.norm(U.T @ GOAL))
 
 
-def run(shrunk: float, seed: int = 0, **parts: Any) -> tuple[pc.Optimizer, float, float]:
+def run(shrunk: float, seed: int = 0) -> tuple[pc.Optimizer, float, float]:
     """To the end, from a first scale that is so many times too small; and that scale, and the largest."""
-    opt = pc.Optimizer(np.zeros(D), method=pc.methods.auto(**parts), budget=BUDGET, seed=seed)
+    opt = pc.Optimizer(np.zeros(D), budget=BUDGET, seed=seed)
     first = largest = 0.0
     while (probe := opt.ask()) is not None:
         opt.tell(probe, [F(x, number) for x, number in zip(probe.points, probe.numbers, strict=True)])
         s = opt._state
         if s.stage == STEP and not first:
-            first = s.R / shrunk
-            opt._go_on_from(s._replace(R=first))
-        largest = max(largest, s.R) if first else 0.0
+            first, x0 = s.R / shrunk, s.run.x0
+            opt._go_on_from(s._replace(R=first, x=x0, centre=x0, r=0.0, averages=np.tile(x0, (len(DECAYS), 1))))
+        largest = max(largest, opt._state.R) if first else 0.0
     return opt, first, largest
 
 
-def test_it_grows_by_what_values_say() -> None:
-    opt, first, largest = run(100.0)
-    assert largest > 20.0 * first
-    left = distance(opt.result().x)
-    without = distance(run(100.0, rescaling=False)[0].result().x)
-    assert left < 0.7 * without
+def test_it_grows_by_what_values_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By itself the distance of the average lets it grow a few times only."""
+    left = np.median([distance(run(100.0, seed)[0].result().x) for seed in range(5)])
+    assert left < 0.5
+    monkeypatch.setattr(algorithm, "further_points", lambda s: [])
+    assert distance(run(100.0)[0].result().x) > 0.9
 
 
 def test_a_scale_that_is_right_stays_about_so() -> None:
-    _, first, largest = run(1.0)
-    assert largest < 4.0 * first
+    for seed in range(3):
+        _, first, largest = run(1.0, seed)
+        assert largest < 4.0 * first
 
 
 def state(**changes: Any) -> Any:

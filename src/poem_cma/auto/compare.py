@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from poem_cma._types import Array
-from poem_cma.auto.further import TIMES, at_larger_scale
+from poem_cma.auto.further import TIMES, at_larger_scale, blind
 from poem_cma.auto.plausible import plausible
 from poem_cma.auto.remarks import NO_PROGRESS, STEPS
 from poem_cma.auto.scale import EVERY
@@ -28,6 +28,7 @@ DOUBT = 3.0  # standard errors that the average must be worse by, for the run to
 LATER = 3.0  # times as many calls
 SMALLER = 0.25  # of the scale
 _HINT, _SURE = 1.0, 2.0  # standard errors that it must be better by further out, at first and on more samples
+_FURTHER_PAIRS = 24  # at most, where points further out are compared, too
 _TO_BE_SURE = 32  # pairs, at least, in a second one
 _SHARE, _MOST_CHECKS, _FEWEST_CHECKS = 0.02, 400, 8  # of the calls, and of the samples, in a large comparison
 
@@ -51,7 +52,8 @@ def check_pairs(s: AutoState) -> int:
     many = checks(s.run)
     if not isfinite(s.check_at):
         return many
-    return {"": PAIRS, WORSE: max(many, _TO_BE_SURE), FURTHER: max(many // 4, PAIRS)}[s.alarmed]
+    first = max(PAIRS, min(many // 4, _FURTHER_PAIRS)) if blind(s) else PAIRS
+    return {"": first, WORSE: max(many, _TO_BE_SURE), FURTHER: max(many // 4, PAIRS)}[s.alarmed]
 
 
 def after_check(s: AutoState, values: Values) -> Any:

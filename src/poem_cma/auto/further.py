@@ -14,7 +14,7 @@ from poem_cma._types import Array
 from poem_cma.auto.directions import DIRECTIONS
 from poem_cma.auto.state import FURTHER, HAAR, WORSE, AutoState, has
 
-__all__ = ["TIMES", "at_larger_scale", "further_points"]
+__all__ = ["TIMES", "at_larger_scale", "blind", "further_points"]
 
 #: As far out as the average.
 TIMES = (3.0, 10.0)
@@ -24,14 +24,14 @@ _STEPS_SHARE = 0.05  # of the budget, for steps: before, the average is still on
 
 def further_points(s: AutoState) -> list[Array]:
     """The points that the average is compared with, beside x_0; the furthest only where the nearer seemed better."""
-    if s.alarmed == WORSE or not _blind(s):
+    if s.alarmed == WORSE or not blind(s):
         return []
     x0 = s.run.x0
     times = TIMES if s.alarmed == FURTHER else TIMES[:1]
     return [s.run.domain.project(x0 + c * (s.average - x0)) for c in times]
 
 
-def _blind(s: AutoState) -> bool:
+def blind(s: AutoState) -> bool:
     """Whether the distance of the average says little of the scale."""
     random = s.choice == s.kind == HAAR and not s.use_subspace and not s.dual
     under_way = s.t * (DIRECTIONS + 1) >= _STEPS_SHARE * s.run.budget
