@@ -37,10 +37,10 @@ from poem_cma.auto.further import further_points
 from poem_cma.auto.pick import after_pick, candidates, finished, in_question, pick_calls, pick_samples
 from poem_cma.auto.prove import after_proof, proof_places, proof_point
 from poem_cma.auto.race import after_race, race_pairs, rival_average
-from poem_cma.auto.ray import after_ray, on_ray, ray_places
+from poem_cma.auto.ray import after_ray, on_ray, ray_asked, ray_places
 from poem_cma.auto.replay import sample_number
 from poem_cma.auto.scale import first_distance
-from poem_cma.auto.start import after_start, first_estimates
+from poem_cma.auto.start import after_start, first_estimates, with_samples_enough
 from poem_cma.auto.state import (
     CHECK,
     DECAYS,
@@ -124,7 +124,7 @@ class Auto:
                     asked.append((j, places))
             return asked
         if s.stage == RAY:
-            return [(j, list(range(len(ray_places(s))))) for j in range(len(s.values))]
+            return ray_asked(s)
         if s.stage == PROVE:
             return [(j, list(range(len(proof_places(s))))) for j in range(len(s.values))]
         if s.stage == RACE:
@@ -142,7 +142,8 @@ class Auto:
         if s.stage in (START, STEP):
             points = walks(s, j).points(places)
         elif s.stage == RAY:
-            points = (np.array(on_ray(s, i, r)) for i, r in ray_places(s))
+            rays = ray_places(s)
+            points = (np.array(on_ray(s, *rays[place])) for place in places)
         elif s.stage == PROVE:
             points = (np.array(proof_point(s, j, i, r)) for i, r in proof_places(s))
         else:
@@ -156,7 +157,7 @@ class Auto:
             s, complete = self.told(method, s, values, walks, nfev)
             if complete and s.stage == STEP:
                 return self.landed(method, s, s, values, walks, nfev, alone=True)
-            after = after_start(s, walks) if complete else s
+            after = after_start(s, walks) if complete else with_samples_enough(s)
             return self._fit(after, walks) if isinstance(after, AutoState) else after
         eps = s.eps if s.eps != _FLOAT32 else _rounding(values)
         s = s._replace(asked=s.asked + len(self._asked(s, walks)), nfev=nfev, eps=eps)

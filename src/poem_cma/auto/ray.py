@@ -19,11 +19,11 @@ from poem_cma.auto.estimators import ROUNDING
 from poem_cma.auto.exact import affordable, begun
 from poem_cma.auto.prove import demanded, least_radius, mean_changes, proof
 from poem_cma.auto.remarks import OWN_NOISE
-from poem_cma.auto.start import DECADES, start_again, start_rounded
+from poem_cma.auto.start import DECADES, first_estimates, start_again, start_noisy, start_rounded
 from poem_cma.auto.state import AutoState, empty
 from poem_cma.core import Values
 
-__all__ = ["after_ray", "on_ray", "ray_places"]
+__all__ = ["after_ray", "on_ray", "ray_asked", "ray_places"]
 
 _MOST_DECADES = 18
 _LITTLE = 1e-5  # of F: noise of its own that is no more than this is as good as rounding
@@ -39,6 +39,18 @@ def ray_places(s: AutoState) -> list[tuple[int, float]]:
     return at_x0 + [(i, float(r)) for i in range(len(s.rays)) for r in asked if r > 0.0]
 
 
+def ray_asked(s: AutoState) -> list[tuple[int, list[int]]]:
+    """Which of these places are asked on which xi: all on all; and two on one more, where a single one may do."""
+    n = len(ray_places(s))
+    every = [(j, list(range(n))) for j in range(len(s.values))]
+    return [*every, (1, [0, n - 1])] if _sole(s) else every
+
+
+def _sole(s: AutoState) -> bool:
+    """Whether there is one sample, because F seems to have no noise, or for lack of calls: does another differ?"""
+    return len(s.values) == 1 and s.exact and affordable(s)
+
+
 def on_ray(s: AutoState, i: int, radius: float) -> Array:
     """The point of the i-th ray at a distance from x_0."""
     x: Array = s.run.domain.project(s.run.x0 - radius * s.rays[i]) if radius > 0.0 else s.run.x0
@@ -47,7 +59,12 @@ def on_ray(s: AutoState, i: int, radius: float) -> Array:
 
 def after_ray(s: AutoState, values: Values) -> Any:
     """Go on outwards while it pays, then look between; then the scale is where most of the decrease is had."""
-    V = np.array(values)
+    sole = len(values) > len(s.values)
+    if s.exact and not _no_noise(values, sole):
+        if sole and first_estimates(s.run, len(s.order))[2] > 1:
+            return start_noisy(s)
+        s = s._replace(exact=False)
+    V = np.array(values[: len(s.values)])
     rays, known = s.ray_values.shape
     if known == 0:
         differ, noise = _different(V[:, 0], V[:, 1], s.eps)
@@ -57,7 +74,6 @@ def after_ray(s: AutoState, values: Values) -> Any:
         at_x0[differ] = nan
         s = s._replace(values=at_x0, radii=s.radii[1:], ray_values=empty(rays, 1))
         V = V[:, 2:]
-    s = s._replace(exact=s.exact and _no_noise(values))
     changes = mean_changes(V, s.values[:, 0])[0].reshape(rays, -1)
     s = s._replace(ray_values=np.concatenate((s.ray_values, changes), axis=1))
     if not s.between:
@@ -109,9 +125,9 @@ def _without_noise(s: AutoState, i: int, radius: float) -> Any:
     return begun(s, method, on_ray(s, i, radius), radius, -float(s.ray_values[i].min()))
 
 
-def _no_noise(values: Values) -> bool:
+def _no_noise(values: Values, sole: bool) -> bool:
     """Whether several xi's have given the same values; where calls fail, they do so on all."""
-    V = np.array(values)
+    V = np.array([[values[0][0], values[0][-1]], values[1]] if sole else values)
     return len(V) > 1 and np.array_equal(V, np.broadcast_to(V[0], V.shape), equal_nan=True)
 
 

@@ -96,9 +96,11 @@ def draw_staircase(
     dense: bool,
     whole: bool = False,
     step: float = 0.1,
+    base: Array | None = None,
 ) -> Staircase:
-    """A walk along q axes chosen at random, in the given order, with random signs and lengths."""
-    base = base_point(rng, x, mu, metric, tangent)
+    """A walk along q axes chosen at random, in the given order, with random signs and lengths, from a base."""
+    drawn = base_point(rng, x, mu, metric, tangent)
+    base = drawn if base is None else base
     axes = order if q >= len(order) else order[np.sort(rng.permutation(len(order))[:q])]
     signs = 2.0 * rng.integers(0, 2, len(axes)) - 1.0
     steps = signs * rng.uniform(0.5, 1.5, len(axes)) * (step * mu / np.sqrt(len(axes))) / np.sqrt(metric[axes])

@@ -13,6 +13,7 @@ from poem_cma.auto.choose import on_axes
 from poem_cma.auto.compare import hand_over_steps
 from poem_cma.auto.directions import SHARED
 from poem_cma.auto.estimators import step_length
+from poem_cma.auto.exact import affordable
 from poem_cma.auto.plausible import plausible
 from poem_cma.auto.remarks import STAIRS
 from poem_cma.auto.scale import bounds_matter, in_units, measurable, spread_of_slopes
@@ -21,7 +22,9 @@ from poem_cma.auto.steps import at_scale, next_step, noted, smoothed, weight, wi
 from poem_cma.auto.walks import Walks, estimate, shares_directions
 from poem_cma.core import Run
 
-__all__ = ["DECADES", "after_start", "first_estimates", "start_again", "start_rounded"]
+__all__ = [
+    "DECADES", "after_start", "first_estimates", "start_again", "start_noisy", "start_rounded", "with_samples_enough",
+]  # fmt: skip
 
 DECADES = 10.0 ** np.arange(3)  # as far as one looks along a ray at once
 
@@ -52,6 +55,7 @@ def after_start(s: AutoState, walks: Walks) -> Any:
     Where F changes over some distance, but not at all over a hundredth of it, it has steps: pairs far apart take over.
     """
     if _drowned(s.values, s.eps):
+        s = _all_samples(s) if (_changes(s.values) <= 0.0).all() else s
         return start_again(s._replace(mu=_FURTHER * s.mu, R=_FURTHER * s.R, still=_still(s)))
     if s.still and isfinite(grain := _least_change(s.values)):
         return hand_over_steps(s, STAIRS, grain)
@@ -73,11 +77,33 @@ def after_start(s: AutoState, walks: Walks) -> Any:
     del estimator  # and its directions, which may be most of the memory
     s = s._replace(value=smoothed(s)[0])
     if s.s @ s.s == 0.0:
-        return start_again(s)
+        return start_again(_all_samples(s))
     metrics = [s.metric, in_units(s)] if _units_may_differ(s) else [s.metric]
     rays = np.array([s.s / D / size(s.s / D, D) for D in metrics])
     radii = np.concatenate(([0.0, 0.0], s.R * DECADES))  # x_0 twice: is its noise shared?
     return s._replace(stage=RAY, rays=rays, radii=radii, ray_values=empty(len(rays), 0), between=False)
+
+
+def with_samples_enough(s: AutoState) -> AutoState:
+    """One is enough where F seems to have no noise: two samples that share their base have the same value there."""
+    if not s.exact or s.stage != START or len(s.values) == 1 or s.samples > 0:
+        return s
+    a, b = s.values[:2, 0].tolist()
+    if a != b:
+        return s._replace(exact=False)
+    return s._replace(values=s.values[:1]) if isfinite(a) and affordable(s) else s
+
+
+def _all_samples(s: AutoState) -> AutoState:
+    """As many as there were at first."""
+    probes = first_estimates(s.run, len(s.order))[2]
+    return s if len(s.values) == probes else s._replace(values=np.full((probes, s.values.shape[1]), nan))
+
+
+def start_noisy(s: AutoState) -> AutoState:
+    """Begin anew: F seemed to have no noise, and has."""
+    fresh: AutoState = s.run.method.algorithm.begin(s.run.method, s.run)  # type: ignore[union-attr]
+    return fresh._replace(exact=False, asked=s.asked, samples=s.samples + len(fresh.values), nfev=s.nfev, eps=s.eps)
 
 
 def _parallel(slopes: Array) -> bool:

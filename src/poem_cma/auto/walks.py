@@ -111,8 +111,11 @@ class Walks:
         n = domain.hull_dimension(len(s.x))
         if s.kind == HAAR and not s.use_subspace:
             now = self._blocks(s.samples + j, min(s.q, n), s.x, domain.tangent)
+            first = self._blocks(s.samples, min(s.q, n), s.x, domain.tangent) if s.stage == START and j else now
             if s.stage == START and shares_directions(s):
-                now = with_last_of(self._blocks(s.samples, min(s.q, n), s.x, domain.tangent), now)
+                now = with_last_of(first, now)
+            if _alike(s, j):
+                now = first[0], first[1], now[2]
             return haar(now, s.centre, s.mu, s.metric, domain.tangent, n, s.step)
         rng = self.streams.block(Stream.DIRECTIONS, s.samples + j)
         around = rng, s.centre, s.mu, s.metric, domain.tangent, n
@@ -125,12 +128,19 @@ class Walks:
         tangent = domain.tangent if isinstance(domain, Box) else _unchanged
         dense = s.active_trials > 3 and _activity(s) > 0.8
         whole = not has(s.run, "bisection")
-        walk = draw_staircase(rng, s.centre, s.mu, s.metric, tangent, s.order, s.q, dense, whole, s.step)
+        base = self(s, 0).base if _alike(s, j) else None
+        rng = self.streams.block(Stream.DIRECTIONS, s.samples + j)  # it is one that moves
+        walk = draw_staircase(rng, s.centre, s.mu, s.metric, tangent, s.order, s.q, dense, whole, s.step, base)
         if s.kind == REPLAY or s.values.shape[1] == walk.size:
             return walk
         far = max(s.R, largest(s.x))
         longest = _WITHIN * s.mu / sqrt(float(s.metric.max()))
         return draw_digits(rng, walk, alphabet_of(s), far, abs(s.value) / s.unit, longest)
+
+
+def _alike(s: AutoState, j: int) -> bool:
+    """Whether the estimate has the same base as the first: F there tells whether there is any noise."""
+    return s.stage == START and j == 1 and s.exact and len(s.x) <= LONG
 
 
 def shares_directions(s: AutoState) -> bool:
