@@ -24,6 +24,7 @@ from poem_cma.auto.directions import (
     needed_directions,
     with_last_of,
 )
+from poem_cma.auto.estimators import base_point
 from poem_cma.auto.plausible import ABSURD
 from poem_cma.auto.replay import beside, remembered
 from poem_cma.auto.staircase import Staircase, draw_staircase
@@ -111,11 +112,10 @@ class Walks:
         n = domain.hull_dimension(len(s.x))
         if s.kind == HAAR and not s.use_subspace:
             now = self._blocks(s.samples + j, min(s.q, n), s.x, domain.tangent)
-            first = self._blocks(s.samples, min(s.q, n), s.x, domain.tangent) if s.stage == START and j else now
-            if s.stage == START and shares_directions(s):
-                now = with_last_of(first, now)
-            if _alike(s, j):
-                now = first[0], first[1], now[2]
+            if s.stage == START and j:
+                zeroth = self._blocks(s.samples, min(s.q, n), s.x, domain.tangent) if len(s.x) <= LONG else now
+                now = with_last_of(zeroth, now) if shares_directions(s) else now
+                now = (*zeroth[:2], now[2]) if _alike(s, j) else now
             return haar(now, s.centre, s.mu, s.metric, domain.tangent, n, s.step)
         rng = self.streams.block(Stream.DIRECTIONS, s.samples + j)
         around = rng, s.centre, s.mu, s.metric, domain.tangent, n
@@ -128,8 +128,11 @@ class Walks:
         tangent = domain.tangent if isinstance(domain, Box) else _unchanged
         dense = s.active_trials > 3 and _activity(s) > 0.8
         whole = not has(s.run, "bisection")
-        base = self(s, 0).base if _alike(s, j) else None
-        rng = self.streams.block(Stream.DIRECTIONS, s.samples + j)  # it is one that moves
+        base = None
+        if _alike(s, j):
+            first = self.streams.block(Stream.DIRECTIONS, s.samples)
+            base = base_point(first, s.centre, s.mu, s.metric, tangent)
+            rng = self.streams.block(Stream.DIRECTIONS, s.samples + j)  # it is one that moves
         walk = draw_staircase(rng, s.centre, s.mu, s.metric, tangent, s.order, s.q, dense, whole, s.step, base)
         if s.kind == REPLAY or s.values.shape[1] == walk.size:
             return walk
