@@ -72,7 +72,7 @@ def after_start(s: AutoState, walks: Walks) -> Any:
             g = w * g
             s = s._replace(s=s.s + g, G=s.G + g**2, weight=s.weight + w)
             s.own[j : j + 1] = g
-    s = s._replace(parallel=shares_directions(s) and _parallel(np.array(common)))
+    s = s._replace(parallel=shares_directions(s) and _parallel(np.array(common)))  # false for a single one
     walks.forget()
     del estimator  # and its directions, which may be most of the memory
     s = s._replace(value=smoothed(s)[0])

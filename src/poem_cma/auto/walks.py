@@ -112,10 +112,10 @@ class Walks:
         n = domain.hull_dimension(len(s.x))
         if s.kind == HAAR and not s.use_subspace:
             now = self._blocks(s.samples + j, min(s.q, n), s.x, domain.tangent)
-            if s.stage == START and j:
-                zeroth = self._blocks(s.samples, min(s.q, n), s.x, domain.tangent) if len(s.x) <= LONG else now
-                now = with_last_of(zeroth, now) if shares_directions(s) else now
-                now = (*zeroth[:2], now[2]) if _alike(s, j) else now
+            if j and _related(s):
+                first = self._blocks(s.samples, min(s.q, n), s.x, domain.tangent)
+                now = with_last_of(first, now) if shares_directions(s) else now
+                now = (*first[:2], now[2]) if j == 1 else now
             return haar(now, s.centre, s.mu, s.metric, domain.tangent, n, s.step)
         rng = self.streams.block(Stream.DIRECTIONS, s.samples + j)
         around = rng, s.centre, s.mu, s.metric, domain.tangent, n
@@ -129,9 +129,8 @@ class Walks:
         dense = s.active_trials > 3 and _activity(s) > 0.8
         whole = not has(s.run, "bisection")
         base = None
-        if _alike(s, j):
-            first = self.streams.block(Stream.DIRECTIONS, s.samples)
-            base = base_point(first, s.centre, s.mu, s.metric, tangent)
+        if j == 1 and _related(s):
+            base = base_point(self.streams.block(Stream.DIRECTIONS, s.samples), s.centre, s.mu, s.metric, tangent)
             rng = self.streams.block(Stream.DIRECTIONS, s.samples + j)  # it is one that moves
         walk = draw_staircase(rng, s.centre, s.mu, s.metric, tangent, s.order, s.q, dense, whole, s.step, base)
         if s.kind == REPLAY or s.values.shape[1] == walk.size:
@@ -141,14 +140,14 @@ class Walks:
         return draw_digits(rng, walk, alphabet_of(s), far, abs(s.value) / s.unit, longest)
 
 
-def _alike(s: AutoState, j: int) -> bool:
-    """Whether the estimate has the same base as the first: F there tells whether there is any noise."""
-    return s.stage == START and j == 1 and s.exact and len(s.x) <= LONG
+def _related(s: AutoState) -> bool:
+    """Whether estimates have something of the first: the second its base, for F there tells whether there is noise."""
+    return s.stage == START and len(s.x) <= LONG
 
 
 def shares_directions(s: AutoState) -> bool:
     """Whether the first estimates have directions in common, which tell if their gradients are parallel."""
-    return s.kind == HAAR and s.q > 2 * SHARED and len(s.values) > 1 and len(s.x) <= LONG
+    return s.kind == HAAR and s.q > 2 * SHARED and _related(s)
 
 
 def _activity(s: AutoState) -> float:
