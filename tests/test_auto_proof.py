@@ -122,7 +122,13 @@ def test_a_run_that_has_got_worse_begins_again(domain: pc.Box | None) -> None:
     opt, _ = at_stage(STEP, bowl, 6, domain=domain)
     far = 50.0 * np.ones(6)
     opt._state = opt._state._replace(
-        R=1e3, x=far, averages=np.tile(far, (3, 1)), check_at=opt.nfev, G=1e12 * np.ones(6), promised=0.0
+        R=1e3,
+        x=far,
+        averages=np.tile(far, (3, 1)),
+        check_at=opt.nfev,
+        G=1e12 * np.ones(6),
+        promised=0.0,
+        promised_squares=0.0,
     )
     begun_again = False
     while (probe := opt.ask()) is not None:

@@ -108,7 +108,7 @@ def test_a_path_that_was_kept_aside_follows_the_unit_of_slopes() -> None:
     assert larger.unit == 4.0 * s.unit
     assert np.array_equal(4.0 * larger.s, s.s)
     assert np.array_equal(16.0 * larger.G, s.G)
-    for name, power in (("radial", 1), ("promised", 1), ("radial_squares", 2)):
+    for name, power in (("radial", 1), ("promised", 1), ("radial_squares", 2), ("promised_squares", 2)):
         assert 4.0**power * getattr(larger, name) == getattr(s, name)
     assert np.array_equal(larger.x, s.x)
 

@@ -87,8 +87,8 @@ class Auto:
         zero = even(0.0, x0)
         s = AutoState(
             run=run, stage=START, t=0, x=x0, centre=x0, r=0.0, mu=tiny, s=zero, G=zero, late=0.0, unit=0.0, R=tiny,
-            dual=False, radial=0.0, radial_squares=0.0, promised=0.0, check_at=inf, alarmed="", lap=0,
-            alike=0, low=0, high=0, aside=empty(0, d), aside_numbers=empty(0), weight=0.0,
+            dual=False, radial=0.0, radial_squares=0.0, promised=0.0, promised_squares=0.0, check_at=inf,
+            alarmed="", lap=0, alike=0, low=0, high=0, aside=empty(0, d), aside_numbers=empty(0), weight=0.0,
             path_weight=0.0, last_weight=0.0, rescale_at=0.0, grown=0,
             averages=np.tile(x0, (len(DECAYS), 1)), metric=even(1.0, x0), by_units=False, squares=zero, tested=zero,
             active=zero, order=order, kind=kind, choice=HAAR, q=q, trial=kind == WALK, trial_calls=0, step_calls=0,

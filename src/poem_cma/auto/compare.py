@@ -27,7 +27,7 @@ FIRST_CHECK = 0.05  # of the budget
 DOUBT = 3.0  # standard errors that the average must be worse by, for the run to begin again
 LATER = 3.0  # times as many calls
 SMALLER = 0.25  # of the scale
-_HINT, _SURE = 1.0, 2.0  # standard errors that it must be better by further out, at first and on more samples
+_HINT, _SURE = 1.0, 2.0  # standard errors of a first impression, and of one that is believed
 _FURTHER_PAIRS = 24  # at most, where points further out are compared, too
 _TO_BE_SURE = 32  # pairs, at least, in a second one
 _SHARE, _MOST_CHECKS, _FEWEST_CHECKS = 0.02, 400, 8  # of the calls, and of the samples, in a large comparison
@@ -59,9 +59,9 @@ def check_pairs(s: AutoState) -> int:
 def after_check(s: AutoState, values: Values) -> Any:
     """Go on, unless the average is worse than x_0, or better further out, twice; or no better where no scale was found.
 
-    A convex F is higher at x than at x_0 by no more than <g, x - x_0>. Where the mean of these was negative, and F is
-    higher all the same, it has steps, which short differences do not see: pairs far apart take over. Otherwise the
-    scale was too large: the run begins again.
+    A convex F is higher at x than at x_0 by no more than <g, x - x_0>. Where the sum of these was negative by more than
+    chance, and F is higher all the same, it has steps, which short differences do not see: pairs far apart take over.
+    Otherwise the scale was too large: the run begins again.
     """
     s = s._replace(stage=STEP, samples=s.samples + check_pairs(s))
     if not isfinite(s.check_at):
@@ -73,7 +73,8 @@ def after_check(s: AutoState, values: Values) -> Any:
     if excess > DOUBT * doubt:
         if s.alarmed != WORSE:
             return s._replace(alarmed=WORSE, stage=CHECK)
-        return hand_over_steps(s, STEPS) if s.promised < 0.0 else _begin_again(s)
+        steps = s.promised < -_SURE * sqrt(s.promised_squares)
+        return hand_over_steps(s, STEPS) if steps else _begin_again(s)
     if s.alarmed != FURTHER and _better(V, 1, 2, _HINT):
         return s._replace(alarmed=FURTHER, stage=CHECK)
     s = s._replace(alarmed="", check_at=LATER * s.nfev)
@@ -95,7 +96,8 @@ def _begin_again(s: AutoState) -> AutoState:
     x0, nothing = s.run.x0, even(0.0, s.x)
     return s._replace(
         x=x0, centre=x0, r=0.0, averages=np.tile(x0, (len(DECAYS), 1)), R=SMALLER * s.R, mu=SMALLER * s.mu, s=nothing,
-        G=nothing, late=0.0, path_weight=0.0, radial=0.0, radial_squares=0.0, promised=0.0, rescale_at=EVERY * s.weight,
+        G=nothing, late=0.0, path_weight=0.0, radial=0.0, radial_squares=0.0, promised=0.0, promised_squares=0.0,
+        rescale_at=EVERY * s.weight,
         alarmed="", check_at=first_check(s),
     )  # fmt: skip
 

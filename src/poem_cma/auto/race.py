@@ -32,8 +32,8 @@ _UNEVEN = 100.0  # sizes of slopes that differ by less make little difference
 
 _VECTORS = ("x", "s", "G", "metric")
 _NUMBERS = (
-    "R", "late", "dual", "by_units", "radial", "radial_squares", "promised", "weight", "path_weight",
-    "rescale_at", "grown", "r", "eta", "unit", "use_subspace",
+    "R", "late", "dual", "by_units", "radial", "radial_squares", "promised", "promised_squares", "weight",
+    "path_weight", "rescale_at", "grown", "r", "eta", "unit", "use_subspace",
 )  # fmt: skip
 _TRUTHS, _WHOLE = ("dual", "by_units", "use_subspace"), ("grown",)
 
@@ -96,7 +96,7 @@ def _exchanged(s: AutoState) -> AutoState:
     path |= {name: bool(path[name]) for name in _TRUTHS} | {name: int(path[name]) for name in _WHOLE}
     c = path.pop("unit") / s.unit if s.unit > 0.0 else 1.0  # slopes may be measured in another unit since
     path |= {name: c * path[name] for name in ("s", "radial", "promised")}
-    path |= {name: c * c * path[name] for name in ("G", "radial_squares", "late")}
+    path |= {name: c * c * path[name] for name in ("G", "radial_squares", "promised_squares", "late")}
     knew, metric = path.pop("use_subspace"), path.pop("metric")
     now = in_metric(_with(s, s), metric)._replace(averages=s.aside[len(_VECTORS) :].copy(), **path)
     return rejudged(in_subspace(now) if s.use_subspace and not knew else now)

@@ -115,7 +115,7 @@ def _settled(s: AutoState) -> Any:
     endless = len(s.radii) > _MOST_DECADES
     if s.exact and affordable(s) and not endless:
         return _without_noise(s, favoured, radii[favoured])
-    return proof(s, favoured, radii, endless)
+    return proof(s, favoured, radii, endless and not s.exact)  # without noise there is nothing to prove
 
 
 def _without_noise(s: AutoState, i: int, radius: float) -> Any:

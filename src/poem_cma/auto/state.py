@@ -49,7 +49,8 @@ class AutoState(NamedTuple):
     high: int  # the largest
     radial: float  # sum of <g, x - x_0> since the scale was looked at
     radial_squares: float  # of its terms
-    promised: float  # the same sum since x moves
+    promised: float  # the same sum since x moves,
+    promised_squares: float  # and of its terms
     check_at: float  # the calls after which the average is compared with x_0
     alarmed: str  # why it is compared once more, on more samples: it has seemed worse, or better further out
     lap: int  # of a race between two metrics; zero where there is none
@@ -184,7 +185,7 @@ def in_unit(s: AutoState, unit: float) -> AutoState:
     squares = s.squares if s.tested.strides == (0,) else c * c * s.squares  # never tested: all are zero
     return s._replace(
         unit=unit, s=c * s.s, G=c * c * s.G, radial=c * s.radial, radial_squares=c * c * s.radial_squares,
-        promised=c * s.promised, late=c * c * s.late,
+        promised=c * s.promised, promised_squares=c * c * s.promised_squares, late=c * c * s.late,
         squares=squares,
         gradients=c * s.gradients, own=c * s.own, along=c * c * s.along, beside=c * c * s.beside,
         inside=c * c * s.inside, outside=c * c * s.outside,

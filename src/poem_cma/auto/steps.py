@@ -110,13 +110,15 @@ def stepped(s: AutoState, g: Array, w: Any, value: Any, spread: Any, x: Array) -
     g_norm = length(g)
     g *= w
     outward = inner(g, x - s.run.x0)
+    square = outward * outward
     gradients, G = s.s + g, plus(s.G, g, g)
     x, r, eta = _moved(s, g, gradients, G)
     path_weight = s.path_weight + w
     return s._replace(
         t=s.t + 1, x=x, r=r, eta=eta, s=gradients, G=G, weight=s.weight + w, path_weight=path_weight,
         last_weight=s.last_weight if s.trial and s.t > 0 else w, averages=_averages(s.averages, x, w / path_weight),
-        radial=s.radial + outward, radial_squares=s.radial_squares + outward * outward, promised=s.promised + outward,
+        radial=s.radial + outward, radial_squares=s.radial_squares + square, promised=s.promised + outward,
+        promised_squares=s.promised_squares + square,
         g_norm=g_norm, value=value, value_spread=spread,
     )  # fmt: skip
 

@@ -42,8 +42,8 @@ _ORDINARY = 1e150  # smaller values do not overflow, whatever is made of them
 
 #: Fields of the state that steps change. The others are each run's own, and stay as they are while it is joined.
 _NUMBERS = (
-    "t", "r", "mu", "unit", "R", "radial", "radial_squares", "promised", "weight", "path_weight", "last_weight",
-    "rescale_at", "eta", "g_norm", "value", "value_spread", "asked", "samples", "nfev",
+    "t", "r", "mu", "unit", "R", "radial", "radial_squares", "promised", "promised_squares", "weight",
+    "path_weight", "last_weight", "rescale_at", "eta", "g_norm", "value", "value_spread", "asked", "samples", "nfev",
 )  # fmt: skip
 _WHOLE = ("t", "asked", "samples", "nfev")
 _VECTORS = ("x", "s", "G", "averages")
