@@ -179,7 +179,7 @@ class Auto:
             asked=s.asked + len(asked), nfev=nfev, values=_filled(s.values, asked, values),
             eps=s.eps if s.eps != _FLOAT32 else _rounding(values), step_calls=s.step_calls + nfev - s.nfev,
         )  # fmt: skip
-        complete = everything or not self._asked(s, walks) or too_dear(s, sum(walks.sizes))
+        complete = everything or not self._asked(s, walks) or (s.trial and too_dear(s, sum(walks.sizes)))
         return s, complete or s.step_calls + sum(walks.sizes) > s.most_calls
 
     def landed(

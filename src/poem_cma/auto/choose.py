@@ -115,12 +115,12 @@ def affordable(s: AutoState, n: int) -> bool:
 
 
 def too_dear(s: AutoState, places: int) -> bool:
-    """Whether a first full walk, which would ask so many places next, had better be given up.
+    """Whether a full walk, which would ask so many places next, is the first, and had better be given up.
 
     Where there are calls for one and no more, it is worth it only if samples are sparse, and it turns out to be cheap,
     or if their gradients are parallel: then one is all that there is to know.
     """
-    first = s.trial and s.stage == STEP and not len(s.costs)
+    first = s.stage == STEP and not len(s.costs)
     dear = len(s.order) > _AFFORDED * s.run.budget and places > _WIDE * len(s.values)
     return first and dear and not s.parallel
 

@@ -129,7 +129,7 @@ def begun(s: AutoState, method: Method, x: Array, radius: float, fall: float) ->
     reach = np.minimum(fall / s.unit / slopes, _FAR * radius)
     return ExactState(
         run=s.run._replace(method=method), stage=CURVATURES, t=s.t, x=x, value=nan, first_value=float(s.values[0, 0]),
-        r=distance(x, s.run.x0), unit=s.unit, eps=s.eps, axes=s.order, reach=reach,
+        r=distance(x, s.run.x0), unit=s.unit, eps=s.eps, axes=s.order, reach=reach, fall=fall / s.unit,
         steep=2.0 * fall / s.unit / radius**2, g=nothing, H=np.zeros((0, 0)), diagonal=slopes / reach, learned=False,
         s=nothing, expected=nothing, central=False, stuck=0, p=nothing, slope=0.0, eta=0.0, low=0.0, low_value=nan,
         low_slope=0.0, high=inf, high_slope=nan, found=0.0, found_value=nan, found_slope=nan, trials=0, kinks=False,
@@ -143,7 +143,6 @@ def _after_curvatures(s: ExactState, F: Array) -> Any:
     if not isfinite(F[0]):
         return _as_if_noisy(s)
     g, mu = gradient(s, F)
-    fall = float((s.diagonal * s.reach**2).max())
     second = curvatures(s, F)
     seen = second > 0.0
     s = s._replace(value=float(F[0]), g=g, g_norm=float(length(g)), mu=mu)
@@ -151,7 +150,7 @@ def _after_curvatures(s: ExactState, F: Array) -> Any:
         return _on_the_way(_models(s)[1])
     second = np.where(seen, second, _UNSEEN * np.median(second[seen]))
     diagonal = s.diagonal.copy()
-    diagonal[s.axes] = np.maximum(second, g[s.axes] ** 2 / (2.0 * _PROMISE * fall))
+    diagonal[s.axes] = np.maximum(second, g[s.axes] ** 2 / (2.0 * _PROMISE * s.fall))
     return s._replace(stage=COMPARE, diagonal=diagonal)
 
 

@@ -27,7 +27,8 @@ class ExactState(NamedTuple):
     # the model
     axes: IntArray  # that are free
     reach: Array  # how far along each of them F may change by as much as it fell along the first ray
-    steep: float  # the curvature along that ray
+    fall: float  # how far F fell there, and
+    steep: float  # the curvature along it
     g: Array  # the gradient at x
     H: Array  # (d, d) the inverse of the second derivatives,
     diagonal: Array  # and the diagonal of these

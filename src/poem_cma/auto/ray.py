@@ -15,7 +15,7 @@ import numpy as np
 
 from poem_cma._types import Array
 from poem_cma.auto.compare import hand_over_noise
-from poem_cma.auto.estimators import ROUNDING
+from poem_cma.auto.estimators import ROUNDING, same
 from poem_cma.auto.exact import affordable, begun
 from poem_cma.auto.prove import demanded, least_radius, mean_changes, proof
 from poem_cma.auto.remarks import OWN_NOISE
@@ -60,7 +60,7 @@ def on_ray(s: AutoState, i: int, radius: float) -> Array:
 def after_ray(s: AutoState, values: Values) -> Any:
     """Go on outwards while it pays, then look between; then the scale is where most of the decrease is had."""
     sole = len(values) > len(s.values)
-    if s.exact and not _no_noise(values, sole):
+    if s.exact and not _no_noise(values, sole, s.eps):
         if sole and first_estimates(s.run, len(s.order))[2] > 1:
             return start_noisy(s)
         s = s._replace(exact=False)
@@ -109,7 +109,7 @@ def _settled(s: AutoState) -> Any:
     """The better ray and its scale, which are then put to the proof."""
     decrease = [-float(row.min()) for row in s.ray_values]
     if max(decrease) <= 0.0:
-        return start_again(s)
+        return _without_noise(s, 0, 0.0) if s.exact and affordable(s) else start_again(s)
     favoured = 1 if len(decrease) == 2 and decrease[1] > demanded(s) * decrease[0] else 0
     radii = [least_radius(s.radii, s.ray_values[i if d > 0.0 else favoured]) for i, d in enumerate(decrease)]
     endless = len(s.radii) > _MOST_DECADES
@@ -119,16 +119,19 @@ def _settled(s: AutoState) -> Any:
 
 
 def _without_noise(s: AutoState, i: int, radius: float) -> Any:
-    """Quasi-Newton steps take over, from that point of the ray; the first would have led there from x_0."""
+    """Quasi-Newton steps take over, from that point of the ray; or from x_0, where nothing on the ray is better."""
     method = s.run.method.noiseless
     assert method is not None
-    return begun(s, method, on_ray(s, i, radius), radius, -float(s.ray_values[i].min()))
+    if radius > 0.0:
+        return begun(s, method, on_ray(s, i, radius), radius, -float(s.ray_values[i].min()))
+    radius = s.run.initial_distance
+    return begun(s, method, s.run.x0, radius, sqrt(s.s @ s.s) / s.weight * s.unit * radius)
 
 
-def _no_noise(values: Values, sole: bool) -> bool:
+def _no_noise(values: Values, sole: bool, eps: float) -> bool:
     """Whether several xi's have given the same values; where calls fail, they do so on all."""
     V = np.array([[values[0][0], values[0][-1]], values[1]] if sole else values)
-    return len(V) > 1 and np.array_equal(V, np.broadcast_to(V[0], V.shape), equal_nan=True)
+    return len(V) > 1 and same(V, V[:1], eps)
 
 
 def _different(a: Array, b: Array, eps: float) -> tuple[Any, float]:

@@ -11,7 +11,7 @@ a part of the distance over which F would fall, along that axis, as far as along
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from math import sqrt
+from math import isfinite, nan, sqrt
 
 import numpy as np
 
@@ -23,6 +23,7 @@ __all__ = ["along_axes", "curvatures", "gradient", "places"]
 _FIRST, _SEEN = 1e-3, 3.0  # of the reach, for curvatures; and, where values are rounded to less, times eps^(1/4)
 _RESOLVED, _ALIKE = 1e-10, 1e-6  # of x_i, and of that of the largest: shorter steps drown in the rounding of x
 _FEW = 400  # axes: their points are one matrix
+_ABSURD = 1e9  # times the fall so far, or the value
 _ROUNDED = 64.0  # rounding errors of F that a second difference must be worth
 
 
@@ -60,9 +61,9 @@ def _steps(s: ExactState) -> Array:
     else:
         h = (s.eps ** (1.0 / 3.0) if s.central else 2.0 * sqrt(s.eps)) * np.sqrt(s.size / s.unit / s.diagonal)
     sizes = np.abs(s.x)
-    h = np.maximum(h, _RESOLVED * np.maximum(sizes, _ALIKE * float(sizes.max())))
+    h = np.maximum(h, _RESOLVED * np.maximum(sizes, max(_ALIKE * float(sizes.max()), float(s.reach.min()))))
     steps: Array = (s.x + h) - s.x  # as they are after rounding
-    return np.where(steps > 0.0, steps, h)
+    return steps
 
 
 def gradient(s: ExactState, F: Array) -> tuple[Array, float]:
@@ -87,7 +88,13 @@ def curvatures(s: ExactState, F: Array) -> Array:
 
 
 def _changes(s: ExactState, F: Array) -> tuple[Array, Array, Array]:
-    """The steps, and F's change ahead and back; the last is empty where it was not asked."""
+    """The steps, and F's change ahead and back; the last is empty where it was not asked.
+
+    A change beyond all that was seen before is none: a step was too long.
+    """
     n = len(s.axes)
     with np.errstate(over="ignore", invalid="ignore"):
-        return _steps(s)[s.axes], (F[1 : 1 + n] - F[0]) / s.unit, (F[1 + n :] - F[0]) / s.unit
+        change = (F[1:] - F[0]) / s.unit
+    most = _ABSURD * max(s.fall, s.size / s.unit if isfinite(s.value) else 0.0)
+    change = np.where(np.abs(change) <= most, change, nan)
+    return _steps(s)[s.axes], change[:n], change[n:]

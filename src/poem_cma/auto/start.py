@@ -12,7 +12,7 @@ from poem_cma.arithmetic import LONG
 from poem_cma.auto.choose import on_axes
 from poem_cma.auto.compare import hand_over_steps
 from poem_cma.auto.directions import SHARED
-from poem_cma.auto.estimators import step_length
+from poem_cma.auto.estimators import same, step_length
 from poem_cma.auto.exact import affordable
 from poem_cma.auto.plausible import plausible
 from poem_cma.auto.remarks import STAIRS
@@ -34,6 +34,7 @@ _ASKEW = 1e-5  # of the energy: gradients are parallel but for this
 _START_SHARE = 0.1  # of the budget, for walks at x_0
 _GIVE_UP_START = 0.1  # of the budget
 _FURTHER = 100.0
+_STRIDE = 1.0  # the length of differences, in smoothing radii, where F does not change over short ones
 _IN_NOISE, _LONGER = 1.0 / 16.0, 1e3  # the precision of F, in its noise, and how much longer differences are then
 _RESOLVED = 1e4  # rounding errors that the changes at x_0 must be worth
 _SINGLE = 1e-6  # of x: what numbers of single precision resolve, and many a model has them inside
@@ -55,8 +56,11 @@ def after_start(s: AutoState, walks: Walks) -> Any:
     Where F changes over some distance, but not at all over a hundredth of it, it has steps: pairs far apart take over.
     """
     if _drowned(s.values, s.eps):
-        s = _all_samples(s) if (_changes(s.values) <= 0.0).all() else s
-        return start_again(s._replace(mu=_FURTHER * s.mu, R=_FURTHER * s.R, still=_still(s)))
+        still = _still(s)
+        distance = _FURTHER * s.step * s.mu
+        mu = distance / (_STRIDE if still else step_length(s.eps))
+        s = s._replace(mu=mu, R=mu / s.mu * s.R, still=still)
+        return start_again(_all_samples(s) if (_changes(s.values) <= 0.0).all() else s)
     if s.still and isfinite(grain := _least_change(s.values)):
         return hand_over_steps(s, STAIRS, grain)
     w = weight(s)
@@ -88,10 +92,9 @@ def with_samples_enough(s: AutoState) -> AutoState:
     """One is enough where F seems to have no noise: two samples that share their base have the same value there."""
     if not s.exact or s.stage != START or len(s.values) == 1 or s.samples > 0:
         return s
-    a, b = s.values[:2, 0].tolist()
-    if a != b:
+    if not same(s.values[0, :1], s.values[1, :1], s.eps):
         return s._replace(exact=False)
-    return s._replace(values=s.values[:1]) if isfinite(a) and affordable(s) else s
+    return s._replace(values=s.values[:1]) if isfinite(s.values[0, 0]) and affordable(s) else s
 
 
 def _all_samples(s: AutoState) -> AutoState:
@@ -165,7 +168,8 @@ def start_rounded(s: AutoState, noise: float) -> AutoState:
 def start_again(s: AutoState) -> AutoState:
     """Nothing was seen: more estimates at x_0, unless enough was spent on them; then POEM's first scale."""
     n = len(s.values)
-    s = s._replace(samples=s.samples + n, values=np.full((n, 1 + s.q), nan), step_calls=0, step=step_length(s.eps))
+    step = _STRIDE if s.still else step_length(s.eps)
+    s = s._replace(samples=s.samples + n, values=np.full((n, 1 + s.q), nan), step_calls=0, step=step)
     if s.nfev > _GIVE_UP_START * s.run.budget:
         R = s.run.initial_distance
         return next_step(at_scale(s._replace(R=R, dual=bounds_matter(s.run, R), settled=False)))

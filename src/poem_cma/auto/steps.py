@@ -40,7 +40,7 @@ _RESOLVED = 300.0  # rounding errors that a difference must be worth
 
 def after_step(s: AutoState, asked: AutoState, walks: Walks) -> AutoState:
     """Put the estimates of a step together, and move: s is where the run has come to, `asked` where the step began."""
-    if too_dear(asked, sum(walks.sizes)):
+    if asked.trial and too_dear(asked, sum(walks.sizes)):
         walks.forget()
         return s._replace(trial_calls=s.trial_calls + s.step_calls, costs=np.ones(1))
     total, count = None, 0
