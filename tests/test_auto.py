@@ -229,13 +229,15 @@ def test_a_maximum_of_affine_functions_does_not_stall() -> None:
     A, b = rng.normal(size=(60, 20)), rng.normal(size=60)
     exact = linprog(np.r_[np.zeros(20), 1.0], A_ub=np.c_[A, -np.ones(60)], b_ub=-b, bounds=[(None, None)] * 21).fun
 
-    def gap(budget: int) -> float:
-        x = pc.minimize(lambda x: float((A @ x + b).max()), np.zeros(20), budget=budget, seed=0).x
+    def gap(budget: int, newton: bool) -> float:
+        method = pc.methods.auto(newton=newton)
+        x = pc.minimize(lambda x: float((A @ x + b).max()), np.zeros(20), method=method, budget=budget, seed=0).x
         return float(((A @ x + b).max() - exact) / (b.max() - exact))
 
-    gaps = [gap(budget) for budget in (1000, 8000, 60_000)]
+    gaps = [gap(budget, newton=False) for budget in (1000, 8000, 60_000)]
     assert gaps[0] > 2 * gaps[1] > 2 * 1.5 * gaps[2]
     assert gaps[2] < 0.04
+    assert gap(8000, newton=True) < 0.1 * gaps[1]
 
 
 def test_an_optimum_outside_the_leading_subspace_is_found() -> None:
