@@ -7,7 +7,8 @@ model (`quasi_newton`), and goes towards the minimum of that over the domain as 
 CURVATURES  x, and a point on either side of it along every axis: the gradient, and a first model;
 COMPARE     the minimum of this model, and of one with the same curvature everywhere: which is better?
 SEARCH      two points on the way to the minimum: is F low enough there, and no longer falls?
-SLOPES      x, and a point beside it along every axis: the gradient, and a better model.
+SLOPES      x, and a point beside it along every axis: the gradient, and a better model;
+CUTS        where slopes jump: the minimum of all planes that were seen below F, and the plane there (`cuts`, `turns`).
 
 Where nothing is better, slopes are asked from both sides, then over longer distances, for F may be rough; and then it
 ends. Where F has another value at the same point, it has noise after all, and the run goes on as if it had, from there.
@@ -23,18 +24,20 @@ import numpy as np
 
 from poem_cma._types import Array
 from poem_cma.arithmetic import distance, length
-from poem_cma.auto import line
+from poem_cma.auto import cuts, line, turns
 from poem_cma.auto.estimators import ROUNDING
-from poem_cma.auto.exact_state import COMPARE, CURVATURES, DONE, SEARCH, SLOPES, ExactState
-from poem_cma.auto.pick import pick_calls, without_end
+from poem_cma.auto.exact_state import COMPARE, CURVATURES, CUTS, DONE, SEARCH, SLOPES, ExactState
+from poem_cma.auto.pick import pick_calls
 from poem_cma.auto.quasi_newton import model_minimum, sound, updated
 from poem_cma.auto.slopes import along_axes, curvatures, gradient, places
 from poem_cma.auto.state import AutoState
+from poem_cma.auto.turns import MODEL, PLANES
 from poem_cma.core import Method, Run, Values
 
 __all__ = ["EXACT", "Exact", "affordable", "begun"]
 
 _MOST_DIMENSIONS = 2000  # H is a matrix
+_MOST_KINKED = 300  # the small problem of `cuts` takes time
 _FEWEST_GRADIENTS = 8  # that the calls must pay for
 _FAR, _LEAST = 1e6, 1e-100  # of the first step, for the reach; and the least slope that is one
 _SMOOTH = 0.9  # of the axes, along which a curvature is seen
@@ -69,14 +72,16 @@ class Exact:
         """How many points the only probe has; none when the run is over."""
         if s.stage == DONE:
             return []
-        size = 2 if s.stage in (COMPARE, SEARCH) else places(s)
+        size = _size(s)
         return [size] if size <= s.run.budget - s.nfev else []
 
     def points(self, method: Method, s: ExactState, i: int, nothing: Nothing) -> tuple[Iterable[Array], list[int]]:
         """The points of the probe, and the numbers of their xi's: one for all."""
-        numbers = [s.samples] * self.stage(method, s, nothing)[0]
+        numbers = [s.samples] * _size(s)
         if s.stage == SEARCH:
             return line.trial(s), numbers
+        if s.stage == CUTS:
+            return cuts.cut_points(s), numbers
         return [line.on_the_way(m, 1.0) for m in _models(s)] if s.stage == COMPARE else along_axes(s), numbers
 
     def advance(self, method: Method, s: ExactState, values: Values, nothing: Nothing, nfev: int) -> Any:
@@ -85,6 +90,8 @@ class Exact:
         s = s._replace(asked=s.asked + 1, samples=s.samples + 1, nfev=nfev)
         if s.stage == SEARCH:
             return _after_trial(line.searched(s, float(F[0]), float(F[1])))
+        if s.stage == CUTS:
+            return _after_cut(s, F)
         if s.stage == COMPARE:
             return _on_the_way(_models(s)[0 if F[0] < F[1] else 1])
         return _after_curvatures(s, F) if s.stage == CURVATURES else _after_slopes(s, F)
@@ -109,7 +116,13 @@ class Exact:
 
     def output(self, s: ExactState) -> Array:
         """The point to use."""
-        return s.x
+        return s.average
+
+
+def _size(s: ExactState) -> int:
+    if s.stage in (COMPARE, SEARCH):
+        return 2
+    return cuts.places(s) if s.stage == CUTS else places(s)
 
 
 def affordable(s: AutoState) -> bool:
@@ -124,7 +137,7 @@ def affordable(s: AutoState) -> bool:
 
 def begun(s: AutoState, method: Method, x: Array, radius: float, fall: float) -> ExactState:
     """From x, so far along a ray on which F has fallen by so much."""
-    nothing = np.zeros(len(x))
+    nothing, empty = np.zeros(len(x)), np.zeros((0, len(x)))
     slopes = np.maximum(np.abs(s.s) / s.weight, _LEAST)
     reach = np.minimum(fall / s.unit / slopes, _FAR * radius)
     return ExactState(
@@ -133,6 +146,10 @@ def begun(s: AutoState, method: Method, x: Array, radius: float, fall: float) ->
         steep=2.0 * fall / s.unit / radius**2, g=nothing, H=np.zeros((0, 0)), diagonal=slopes / reach, learned=False,
         s=nothing, expected=nothing, central=False, stuck=0, p=nothing, slope=0.0, eta=0.0, low=0.0, low_value=nan,
         low_slope=0.0, high=inf, high_slope=nan, found=0.0, found_value=nan, found_slope=nan, trials=0, kinks=False,
+        planes=empty, below=nothing[:0], weights=nothing[:0], walls=empty, slack=nothing[:0], squares=nothing, seen=0,
+        trust=0.0, held=x, held_value=inf, beside=x, beside_value=nan, beside_g=nothing,
+        falls=np.full(2, inf), turn=0, turn_value=nan, hoped=inf,
+        barren=0,
         mu=radius, g_norm=0.0, value_spread=0.0, asked=s.asked, samples=s.samples + len(s.values), nfev=s.nfev,
         converged=False,
     )  # fmt: skip
@@ -169,14 +186,60 @@ def _to_minimum(s: ExactState) -> ExactState:
 
 def _after_slopes(s: ExactState, F: Array) -> Any:
     """The gradient at x, and what it says of the model."""
-    if not abs(F[0] - s.value) <= ROUNDING * s.eps * s.size:  # NaN, too
+    if not _as_before(s, F[0]):
         return _as_if_noisy(s)
-    g, mu = gradient(s, F)
-    if s.s.any():
-        H, diagonal = updated(s.H, s.diagonal, s.s, g - s.g, s.expected, first=not s.learned)
-        good = sound(H, diagonal)
-        s = s._replace(H=H, diagonal=diagonal, learned=True) if good else _new_model(s)
-    return _on_the_way(_to_minimum(s._replace(g=g, g_norm=float(length(g)), mu=mu)))
+    before, (g, mu) = s.g, gradient(s, F)
+    s = s._replace(g=g, g_norm=float(length(g)), mu=mu)
+    if not s.s.any():
+        return _next(s)
+    H, diagonal = updated(s.H, s.diagonal, s.s, g - before, s.expected, first=not s.learned)
+    good = sound(H, diagonal)
+    s = s._replace(H=H, diagonal=diagonal, learned=True) if good else _new_model(s)
+    if s.kinks and _without_planes(s):
+        s = turns.begun(cuts.begun(s, before))
+    return _next(s)
+
+
+def _as_before(s: ExactState, value: float) -> bool:
+    """Whether F has the same value at x; false for NaN."""
+    return bool(abs(value - s.value) <= ROUNDING * s.eps * s.size)
+
+
+def _after_cut(s: ExactState, F: Array) -> Any:
+    """One more plane."""
+    if cuts.asks_again(s):
+        if not _as_before(s, F[0]):
+            return _as_if_noisy(s)
+        F = F[1:]
+    return _next(cuts.told(s, F))
+
+
+def _without_planes(s: ExactState) -> bool:
+    """Whether planes were never tried, and may be."""
+    return not len(s.planes) and s.falls[PLANES] > 0.0 and len(s.axes) <= _MOST_KINKED
+
+
+def _next(s: ExactState) -> Any:
+    """The next step, to the minimum of the model, or of the planes."""
+    if not len(s.planes):
+        return _on_the_way(_to_minimum(s))
+    s = turns.counted(s)
+    if turns.best(s) == PLANES:
+        return _to_planes(s)
+    return _to_model(s) if s.stage == CUTS else _on_the_way(_to_minimum(s))
+
+
+def _to_planes(s: ExactState) -> Any:
+    """On the way to the minimum of the planes, if they promise anything."""
+    s = turns.hopeful(cuts.aimed(cuts.entered(s))._replace(stage=CUTS))
+    if -s.slope * s.unit > _SMALL * s.eps * s.size:
+        return s
+    s = turns.without(s, PLANES)
+    return _to_model(s) if s.falls[MODEL] > 0.0 else _no_way(s._replace(central=True, stuck=1))
+
+
+def _to_model(s: ExactState) -> Any:
+    return _on_the_way(_to_minimum(cuts.left(s)))
 
 
 def _on_the_way(s: ExactState) -> Any:
@@ -197,20 +260,23 @@ def _after_trial(s: ExactState) -> Any:
     if not s.value - s.found_value > _SMALL * s.eps * s.size:
         return _no_way(s)
     x = line.on_the_way(s, s.found)
-    return s._replace(
-        run=s.run._replace(remark=without_end(s.run, x)), stage=SLOPES, t=s.t + 1, s=x - s.x,
-        expected=s.found * s.expected, x=x, value=s.found_value, eta=s.found, r=distance(x, s.run.x0), stuck=0,
-    )  # fmt: skip
+    return cuts.moved(s, x, s.found_value)._replace(
+        stage=SLOPES, t=s.t + 1, s=x - s.x, expected=s.found * s.expected, eta=s.found, stuck=0
+    )
 
 
 def _no_way(s: ExactState) -> Any:
-    """Nothing is better: look closer, begin a new model, look from further away; and if nothing helps, end."""
+    """Nothing is better: try the other, look closer, begin a new model, look from further away; at last, end."""
+    if len(s.planes) and turns.best(turns.without(s, MODEL)) == PLANES:
+        return _to_planes(turns.without(s, MODEL))
     if not s.central:
         return s._replace(stage=SLOPES, central=True, s=np.zeros_like(s.x))
     if not s.stuck and _promised(s) > _NOTHING * s.eps * s.size:
         return _on_the_way(_to_minimum(_new_model(s)._replace(stuck=1)))
+    s = cuts.entered(s)
     if s.eps < _COARSE:  # it may be the bottom of a ripple
         rough = _with_curvatures(s, np.full(len(s.x), s.steep))
+        rough = rough._replace(planes=s.planes[:0], below=s.below[:0])
         return rough._replace(stage=SLOPES, eps=_COARSE, stuck=1, kinks=False, s=np.zeros_like(s.x))
     return s._replace(stage=DONE, converged=True)
 

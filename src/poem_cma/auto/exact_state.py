@@ -7,9 +7,9 @@ from typing import NamedTuple
 from poem_cma._types import Array, IntArray
 from poem_cma.core import Run
 
-__all__ = ["COMPARE", "CURVATURES", "DONE", "SEARCH", "SLOPES", "ExactState"]
+__all__ = ["COMPARE", "CURVATURES", "CUTS", "DONE", "SEARCH", "SLOPES", "ExactState"]
 
-CURVATURES, COMPARE, SLOPES, SEARCH, DONE = "curvatures", "compare", "slopes", "search", "done"
+CURVATURES, COMPARE, SLOPES, SEARCH, CUTS, DONE = "curvatures", "compare", "slopes", "search", "cuts", "done"
 
 
 class ExactState(NamedTuple):
@@ -50,7 +50,27 @@ class ExactState(NamedTuple):
     found_value: float
     found_slope: float
     trials: int
-    kinks: bool  # whether slopes jump on the way, where it is better to step over the lowest point
+    kinks: bool  # whether slopes jump at corners
+    # where it has kinks: planes below F
+    planes: Array  # (n, d) their slopes,
+    below: Array  # (n,) how far each is below F at x,
+    weights: Array  # (n,) and what each had to say about p
+    walls: Array  # (m, d) half-spaces around the domain: their normals,
+    slack: Array  # (m,) and how far x is from them, times the length of the normal
+    squares: Array  # of the slopes along each axis, summed over
+    seen: int  # gradients
+    trust: float  # t: how far the planes are believed
+    held: Array  # the best point, while the quadratic model is tried from
+    held_value: float
+    beside: Array  # the last point beside it, which lies on no kink,
+    beside_value: float
+    beside_g: Array  # and the gradient there
+    # and which of the two models is better
+    falls: Array  # (2,) how far F fell per gradient, when last the one or the other was used; zero where nothing helps
+    turn: int  # gradients since the present one began,
+    turn_value: float  # and F then
+    hoped: float  # what the planes promised then
+    barren: int  # turns in which they have not come nearer to F
     # for the reader
     mu: float  # the longest difference
     g_norm: float
@@ -68,7 +88,7 @@ class ExactState(NamedTuple):
     @property
     def average(self) -> Array:
         """The best point so far."""
-        return self.x
+        return self.held if self.held_value < self.value else self.x
 
     @property
     def dimension(self) -> float:

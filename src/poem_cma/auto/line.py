@@ -4,7 +4,8 @@ Every trial asks two points that are close to each other: F, and its slope. Far 
 of what the first slope promises, and no longer falls nearly as steeply (the weak Wolfe conditions). On smooth functions
 one more trial, where a straight line through the two slopes is zero, makes quasi-Newton steps far better than their
 number of calls costs, for a gradient takes as many as there are axes. Where the slope there is not what the line says,
-it jumps: F has kinks, and it is better to step over them (Lewis and Overton 2013).
+it jumps, and it is better to step over that place (Lewis and Overton 2013); and where it is still the slope of one end
+or that of the other, it jumps at a corner.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ __all__ = ["begun", "on_the_way", "searched", "trial"]
 _ENOUGH, _STEEP = 1e-4, 0.9  # of the decrease that the slope promises, and of the slope
 _FLAT = 0.1  # of the slope: no need to look closer
 _JUMP = 0.3  # of the change of the slope, between what the line says and what was seen
+_CORNER = 0.05  # of the change of the slope: between the two points it is as at one of them
 _LONGER = 2.0, 10.0
 _BETWEEN = 0.1, 0.9
 _MOST_TRIALS = 30
@@ -75,7 +77,8 @@ def _looked_closer(s: ExactState, F: float, rate: float, there: bool) -> ExactSt
     jump = not abs(rate - (s.slope + turn)) <= _JUMP * turn + doubt
     if there and s.found_value > F and not jump:
         s = s._replace(found=s.eta, found_value=F)
-    return s._replace(eta=0.0, kinks=s.kinks or jump)
+    between = s.found_slope > 0.0 and min(rate - s.slope, s.found_slope - rate) < _CORNER * (s.found_slope - s.slope)
+    return s._replace(eta=0.0, kinks=s.kinks or (jump and between))
 
 
 def _further(s: ExactState, there: bool) -> ExactState:

@@ -18,7 +18,7 @@ import numpy as np
 from poem_cma._types import Array, IntArray
 from poem_cma.auto.exact_state import CURVATURES, ExactState
 
-__all__ = ["along_axes", "curvatures", "gradient", "places"]
+__all__ = ["along_axes", "curvatures", "from_point", "gradient", "places"]
 
 _FIRST, _SEEN = 1e-3, 3.0  # of the reach, for curvatures; and, where values are rounded to less, times eps^(1/4)
 _RESOLVED, _ALIKE = 1e-10, 1e-6  # of x_i, and of that of the largest: shorter steps drown in the rounding of x
@@ -34,14 +34,20 @@ def places(s: ExactState) -> int:
 
 def along_axes(s: ExactState) -> Iterable[Array]:
     """x, then a step ahead along every axis, then one back."""
-    h, n = _steps(s)[s.axes], len(s.axes)
-    steps = np.concatenate(([0.0], h, -h))[: places(s)]
-    axes = np.concatenate((s.axes[:1], s.axes, s.axes))[: places(s)]
-    if n <= _FEW:
-        rows = np.tile(s.x, (len(steps), 1))
+    h = _steps(s)[s.axes]
+    if _both_sides(s):
+        return from_point(s.x, np.concatenate((s.axes, s.axes)), np.concatenate((h, -h)))
+    return from_point(s.x, s.axes, h)
+
+
+def from_point(x: Array, axes: IntArray, h: Array) -> Iterable[Array]:
+    """x, then a step from there along every axis."""
+    steps, axes = np.concatenate(([0.0], h)), np.concatenate((axes[:1], axes))
+    if len(axes) <= 2 * _FEW:
+        rows = np.tile(x, (len(steps), 1))
         rows[np.arange(len(steps)), axes] += steps
         return rows
-    return _one_by_one(s.x, axes, steps)
+    return _one_by_one(x, axes, steps)
 
 
 def _one_by_one(x: Array, axes: IntArray, steps: Array) -> Iterator[Array]:
