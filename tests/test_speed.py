@@ -77,7 +77,7 @@ def test_a_step_of_auto_takes_few_function_calls(vectorized: bool, python: float
 
 
 def test_a_run_does_not_wait_for_scipy_to_be_imported() -> None:
-    """Its linear algebra takes as long to import as thousands of steps; only steps in a subspace and kinks without noise need it."""
+    """It takes as long to import as thousands of steps; only steps in a subspace, and kinks without noise, need it."""
     script = (
         "import sys, numpy as np, poem_cma as pc;"
         "pc.minimize(lambda x: float(((x - 1.0) ** 2).sum()), np.zeros(50), budget=1000, seed=0);"
