@@ -26,6 +26,7 @@ PARTS: dict[str, dict[str, bool]] = {
     "metric": {"metric": False},
     "rescaling": {"rescaling": False},
     "units": {"units": False},
+    "newton": {"newton": False},
     "replay": {"replay": False},
     "pick": {"pick": False},
     "descent only": {"dual": False},

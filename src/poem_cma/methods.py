@@ -231,7 +231,8 @@ def auto(
     Descent or dual averaging with gradients from bisected walks, in a scale and a metric that it learns (see
     `poem_cma.auto`).
     Where the noise cannot be shared by the points of a probe, pairs of points far apart take over (see
-    `poem_cma.auto.apart`); for less than 20 calls POEM does the work.
+    `poem_cma.auto.apart`), and where there is none, quasi-Newton steps (see `poem_cma.auto.exact`); for less than 20
+    calls POEM does the work.
 
     Its parts can be switched off, to see what each is worth.
 
@@ -254,9 +255,9 @@ def auto(
     race : bool
         Where slopes differ by more than a factor of 100, run with and without such units for a while, and compare.
     newton : bool
-        Quasi-Newton steps, where F has no noise.
+        Where F has no noise: quasi-Newton steps, and planes below F where it has kinks.
     replay : bool
-        Spend the last quarter of the calls on samples that were seen before, where that is cheap.
+        Spend the last calls, an eighth or a fifth, on samples that were seen before, where that is cheap.
     check : bool
         Hand over to POEM where there is no progress.
     pick : bool
