@@ -24,7 +24,19 @@ from poem_cma.auto.lightest import lightest
 from poem_cma.auto.pick import without_end
 from poem_cma.auto.slopes import from_point
 
-__all__ = ["added", "aimed", "asks_again", "begun", "cut_points", "entered", "left", "moved", "places", "told"]
+__all__ = [
+    "added",
+    "aimed",
+    "asks_again",
+    "begun",
+    "cut_points",
+    "entered",
+    "knows_beside",
+    "left",
+    "moved",
+    "places",
+    "told",
+]
 
 _SHORT, _LEAST = 1e-6, 300.0  # of the step; but rounding errors, of F,
 _RESOLVED, _ALIKE = 1e-13, 1e-6  # and of x_i, and of that of the largest
@@ -32,7 +44,7 @@ _BESIDE, _CLEAR = (3e-3, 1e-2), (30.0, 60.0)  # of the step; but so many differe
 _FALLS, _WELL, _OFF = 0.1, 0.5, 2.0  # of the decrease that the planes promise
 _LONGER, _SHORTER, _FAILED = 2.0, 0.6, 0.2
 _KEPT, _MOST = 2, 3  # planes, for every axis
-_ROUNDS = 60  # walls, at most, for one step
+_ROUNDS = 20  # walls, at most, for one step
 _OUTSIDE = 1e-9  # of the step: no wall is needed
 
 
@@ -137,11 +149,14 @@ def told(s: ExactState, F: Array) -> ExactState:
 
 
 def left(s: ExactState) -> ExactState:
-    """For the quadratic model, which needs a gradient: beside x, where there is no kink, if x has moved."""
-    if not isfinite(s.beside_value):
-        return s._replace(s=np.zeros_like(s.x))
+    """For the quadratic model, which needs a gradient: beside x, where there is no kink."""
     s = s._replace(held=s.x, held_value=s.value)
     return moved(s, s.beside, s.beside_value)._replace(g=s.beside_g, s=np.zeros_like(s.x))
+
+
+def knows_beside(s: ExactState) -> bool:
+    """Whether there is a gradient from beside x."""
+    return isfinite(s.beside_value)
 
 
 def entered(s: ExactState) -> ExactState:

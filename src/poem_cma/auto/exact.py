@@ -239,7 +239,10 @@ def _to_planes(s: ExactState) -> Any:
 
 
 def _to_model(s: ExactState) -> Any:
-    return _on_the_way(_to_minimum(cuts.left(s)))
+    """On the way to the minimum of the model; if there is no gradient yet, it is asked first."""
+    if cuts.knows_beside(s):
+        return _on_the_way(_to_minimum(cuts.left(s)))
+    return s._replace(stage=SLOPES, s=np.zeros_like(s.x))
 
 
 def _on_the_way(s: ExactState) -> Any:
@@ -297,7 +300,7 @@ def _as_if_noisy(s: ExactState) -> Any:
     assert method.algorithm is not None
     if not pick_calls(s.run):
         return s._replace(stage=DONE)
-    fresh = method.algorithm.begin(method, s.run._replace(method=method, x0=s.x))
+    fresh = method.algorithm.begin(method, s.run._replace(method=method, x0=s.average))
     return fresh._replace(exact=False, asked=s.asked, samples=s.samples, nfev=s.nfev)
 
 
