@@ -400,6 +400,45 @@ def test_it_can_be_switched_off() -> None:
     assert f(with_noise.x) > 1.0 + 1e-8
 
 
+def test_a_saddle_is_left() -> None:
+    """From where all slopes are zero, but points beside are lower."""
+    result = pc.minimize(lambda x: float(x[0] ** 2 - x[1] ** 2 + x[1] ** 4), np.array([1.0, 0.0]), budget=4000, seed=0)
+    assert result.fun == pytest.approx(-0.25, abs=1e-9)
+
+
+def test_a_call_that_fails_at_x_is_no_noise() -> None:
+    f, calls, opt = quadratic(4, 10.0), 0, pc.Optimizer(np.zeros(4), budget=3000, seed=0)
+    while (probe := opt.ask()) is not None:
+        values = [f(x) for x in probe.points]
+        if getattr(opt._state, "stage", "") == SLOPES:
+            calls += 1
+            values[0] = np.nan if calls == 2 else values[0]
+        opt.tell(probe, values)
+    assert calls > 2
+    assert opt.result().status == Status.CONVERGED
+    assert f(opt.result().x) - 1.0 < 1e-12
+
+
+def test_noise_that_shows_late_does_not_end_a_short_run() -> None:
+    f = quadratic(4, 10.0)
+
+    def noisy(x: np.ndarray, xi: int) -> float:
+        return f(x) + (0.3 * float(np.sin(7.0 * xi) * x.sum()) if xi > 12 else 0.0)
+
+    opt = pc.Optimizer(np.zeros(4), budget=600, seed=0)
+    while (probe := opt.ask()) is not None:
+        opt.tell(probe, [noisy(x, n) for x, n in zip(probe.points, probe.numbers, strict=True)])
+    assert opt.nfev > 590
+    assert f(opt.result().x) < f(np.zeros(4))
+
+
+def test_the_message_says_where_calls_failed_on_the_way() -> None:
+    """The way to lower values is not open."""
+    result = pc.minimize(lambda x: float(x[0]) if x[0] > 0.25 else np.nan, np.array([1.0]), budget=600, seed=0)
+    assert result.x[0] == pytest.approx(0.25, abs=1e-6)
+    assert result.status != Status.CONVERGED or "failed" in result.message
+
+
 def test_many_dimensions_have_no_matrix() -> None:
     opt = pc.Optimizer(np.zeros(2001), budget=40_000, seed=0)
     while opt.nfev < 12_000:

@@ -72,6 +72,20 @@ def test_a_function_of_one_direction_is_found_out_by_a_single_walk() -> None:
     assert abs(opt.result().x @ U[0] - 3.0) < 0.02
 
 
+def test_steps_in_a_subspace_become_shorter_in_the_second_half() -> None:
+    opt, oracle = pc.Optimizer(np.zeros(D), budget=6000, seed=0), Oracle(single_index, normal, Streams(0), True)
+    last: list[float] = []
+    while (before := opt._state) is not None and opt.answer(oracle.evaluate):
+        s = opt._state
+        if not (s.use_subspace and before.use_subspace and s.t == before.t + 1):
+            continue
+        plain = before.R / np.sqrt(2.0 * (s.G / s.metric).sum())
+        assert s.eta == pytest.approx(plain * min(1.0, 2.0 * (1.0 - s.nfev / 6000)), rel=1e-9)
+        last.append(s.eta / plain)
+    assert last[0] == pytest.approx(1.0)
+    assert min(last) < 0.1
+
+
 def test_replicas_and_restarts_of_such_runs_are_the_same_to_the_bit(tmp_path: Path) -> None:
     """They may be advanced together only while no step along random directions is to confirm anything."""
 

@@ -43,6 +43,7 @@ _RESOLVED, _ALIKE = 1e-13, 1e-6  # and of x_i, and of that of the largest
 _BESIDE, _CLEAR = (3e-3, 1e-2), (30.0, 60.0)  # of the step; but so many differences
 _FALLS, _WELL, _OFF = 0.1, 0.5, 2.0  # of the decrease that the planes promise
 _LONGER, _SHORTER, _FAILED = 2.0, 0.6, 0.2
+_FIRST = 0.1  # of the fall along the first ray: what a step from a kink should promise
 _KEPT, _MOST = 2, 3  # planes, for every axis
 _ROUNDS = 20  # walls, at most, for one step
 _OUTSIDE = 1e-9  # of the step: no wall is needed
@@ -50,10 +51,21 @@ _OUTSIDE = 1e-9  # of the step: no wall is needed
 
 def begun(s: ExactState, before: Array) -> ExactState:
     """From the gradient at x, and that of the step before, by which F has fallen."""
-    seen = np.array([s.g, before, s.fall / s.reach])
-    s = s._replace(squares=(seen**2).sum(axis=0), seen=len(seen), planes=s.g[None], below=np.zeros(1))
+    s = _with_squares(s, before)._replace(planes=s.g[None], below=np.zeros(1))
     least = s.eps * s.size / s.unit
-    return s._replace(trust=max(-s.slope * s.found, least) / float(s.g**2 @ _variances(s)))
+    return s._replace(trust=max(-s.slope * s.found, least) / (float(s.g**2 @ _variances(s)) or 1.0))
+
+
+def begun_on_kink(s: ExactState) -> ExactState:
+    """From x itself: the first plane is one from beside it."""
+    s = _with_squares(s, s.g)
+    nowhere = np.zeros_like(s.x)
+    return s._replace(p=nowhere, slope=0.0, weights=nowhere[:0], trust=_FIRST * s.fall / len(s.axes))
+
+
+def _with_squares(s: ExactState, before: Array) -> ExactState:
+    seen = np.array([s.g, before, s.fall / s.reach])
+    return s._replace(squares=(seen**2).sum(axis=0), seen=len(seen))
 
 
 def _variances(s: ExactState) -> Array:
@@ -150,7 +162,7 @@ def told(s: ExactState, F: Array) -> ExactState:
 
 def left(s: ExactState) -> ExactState:
     """For the quadratic model, which needs a gradient: beside x, where there is no kink."""
-    s = s._replace(held=s.x, held_value=s.value)
+    s = s._replace(held=s.x, held_value=s.value, turn_value=s.beside_value)
     return moved(s, s.beside, s.beside_value)._replace(g=s.beside_g, s=np.zeros_like(s.x))
 
 

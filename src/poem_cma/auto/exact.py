@@ -17,6 +17,7 @@ ends. Where F has another value at the same point, it has noise after all, and t
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 from math import inf, isfinite, nan
 from typing import Any
 
@@ -27,8 +28,8 @@ from poem_cma.arithmetic import distance, length
 from poem_cma.auto import cuts, line, turns
 from poem_cma.auto.estimators import ROUNDING
 from poem_cma.auto.exact_state import COMPARE, CURVATURES, CUTS, DONE, SEARCH, SLOPES, ExactState
-from poem_cma.auto.pick import pick_calls
 from poem_cma.auto.quasi_newton import model_minimum, sound, updated
+from poem_cma.auto.remarks import FAILED_BESIDE
 from poem_cma.auto.slopes import along_axes, curvatures, gradient, places
 from poem_cma.auto.state import AutoState
 from poem_cma.auto.turns import MODEL, PLANES
@@ -44,6 +45,7 @@ _SMOOTH = 0.9  # of the axes, along which a curvature is seen
 _PROMISE = 5.0  # times the fall along the first ray: no axis alone promises more
 _UNSEEN = 1e-3  # of the median, for a curvature that was not seen
 _COARSE = 1e-6  # F may be rough: its first six digits are believed
+_TRUSTS = 1.0, 0.1, 0.01, 10.0, 1e2, 1e4, 1e6
 _SMALL, _NOTHING = 16.0, 1e4  # rounding errors of F: a decrease of no more is none; and a promise
 
 
@@ -142,9 +144,11 @@ def begun(s: AutoState, method: Method, x: Array, radius: float, fall: float) ->
     reach = np.minimum(fall / s.unit / slopes, _FAR * radius)
     return ExactState(
         run=s.run._replace(method=method), stage=CURVATURES, t=s.t, x=x, value=nan, first_value=float(s.values[0, 0]),
-        r=distance(x, s.run.x0), unit=s.unit, eps=s.eps, axes=s.order, reach=reach, fall=fall / s.unit,
+        r=distance(x, s.run.x0), unit=s.unit, eps=s.eps, fine=s.eps, rough_value=inf,
+        axes=s.order, reach=reach, fall=fall / s.unit,
         steep=2.0 * fall / s.unit / radius**2, g=nothing, H=np.zeros((0, 0)), diagonal=slopes / reach, learned=False,
-        s=nothing, expected=nothing, central=False, stuck=0, p=nothing, slope=0.0, eta=0.0, low=0.0, low_value=nan,
+        s=nothing, expected=nothing, central=False, stuck=0, lower=x, lower_value=inf, walled=False,
+        p=nothing, slope=0.0, eta=0.0, low=0.0, low_value=nan,
         low_slope=0.0, high=inf, high_slope=nan, found=0.0, found_value=nan, found_slope=nan, trials=0, kinks=False,
         planes=empty, below=nothing[:0], weights=nothing[:0], walls=empty, slack=nothing[:0], squares=nothing, seen=0,
         trust=0.0, held=x, held_value=inf, beside=x, beside_value=nan, beside_g=nothing,
@@ -186,10 +190,12 @@ def _to_minimum(s: ExactState) -> ExactState:
 
 def _after_slopes(s: ExactState, F: Array) -> Any:
     """The gradient at x, and what it says of the model."""
+    if not isfinite(F[0]):
+        F[0] = s.value  # the call failed
     if not _as_before(s, F[0]):
         return _as_if_noisy(s)
     before, (g, mu) = s.g, gradient(s, F)
-    s = s._replace(g=g, g_norm=float(length(g)), mu=mu)
+    s = _seen_lower(s, F)._replace(g=g, g_norm=float(length(g)), mu=mu)
     if not s.s.any():
         return _next(s)
     H, diagonal = updated(s.H, s.diagonal, s.s, g - before, s.expected, first=not s.learned)
@@ -201,14 +207,24 @@ def _after_slopes(s: ExactState, F: Array) -> Any:
 
 
 def _as_before(s: ExactState, value: float) -> bool:
-    """Whether F has the same value at x; false for NaN."""
-    return bool(abs(value - s.value) <= ROUNDING * s.eps * s.size)
+    """Whether F has the same value at x."""
+    return abs(value - s.value) <= ROUNDING * s.eps * s.size
+
+
+def _seen_lower(s: ExactState, F: Array) -> ExactState:
+    """With the lowest of the points beside x, if it is lower and in the domain."""
+    lowest = int(np.argmin(np.where(np.isnan(F), inf, F)))
+    if not s.value - F[lowest] > _SMALL * s.eps * s.size:
+        return s._replace(lower_value=inf)
+    point = next(islice(along_axes(s), lowest, None))
+    inside = np.array_equal(s.run.domain.project(point), point)
+    return s._replace(lower=point, lower_value=float(F[lowest]) if inside else inf)
 
 
 def _after_cut(s: ExactState, F: Array) -> Any:
     """One more plane."""
     if cuts.asks_again(s):
-        if not _as_before(s, F[0]):
+        if isfinite(F[0]) and not _as_before(s, F[0]):
             return _as_if_noisy(s)
         F = F[1:]
     return _next(cuts.told(s, F))
@@ -231,9 +247,11 @@ def _next(s: ExactState) -> Any:
 
 def _to_planes(s: ExactState) -> Any:
     """On the way to the minimum of the planes, if they promise anything."""
-    s = turns.hopeful(cuts.aimed(cuts.entered(s))._replace(stage=CUTS))
-    if -s.slope * s.unit > _SMALL * s.eps * s.size:
-        return s
+    s = cuts.entered(s)
+    for factor in _TRUSTS:  # a small problem may be solved badly, and a short step promise little
+        aimed = cuts.aimed(s._replace(trust=factor * s.trust))
+        if -aimed.slope * s.unit > _SMALL * s.eps * s.size:
+            return turns.hopeful(aimed._replace(stage=CUTS))
     s = turns.without(s, PLANES)
     return _to_model(s) if s.falls[MODEL] > 0.0 else _no_way(s._replace(central=True, stuck=1))
 
@@ -275,13 +293,27 @@ def _no_way(s: ExactState) -> Any:
     if not s.central:
         return s._replace(stage=SLOPES, central=True, s=np.zeros_like(s.x))
     if not s.stuck and _promised(s) > _NOTHING * s.eps * s.size:
+        if _without_planes(s) and s.eps == s.fine:  # slopes from both sides that are none: x lies on a kink
+            return turns.without(turns.begun(cuts.begun_on_kink(s)), MODEL)._replace(stage=CUTS)
         return _on_the_way(_to_minimum(_new_model(s)._replace(stuck=1)))
     s = cuts.entered(s)
-    if s.eps < _COARSE:  # it may be the bottom of a ripple
+    if s.value - s.lower_value > _SMALL * s.eps * s.size:  # as on a saddle
+        return _from(cuts.moved(s, s.lower, s.lower_value), s.fine)._replace(stuck=0)
+    if s.eps == s.fine and s.eps < _COARSE:  # it may be the bottom of a ripple
         rough = _with_curvatures(s, np.full(len(s.x), s.steep))
-        rough = rough._replace(planes=s.planes[:0], below=s.below[:0])
-        return rough._replace(stage=SLOPES, eps=_COARSE, stuck=1, kinks=False, s=np.zeros_like(s.x))
-    return s._replace(stage=DONE, converged=True)
+        return _from(rough._replace(rough_value=s.value), _COARSE)
+    if s.eps > s.fine and s.value < s.rough_value:
+        return _from(s, s.fine)._replace(stuck=0)
+    remark = FAILED_BESIDE if s.walled else ""
+    return s._replace(stage=DONE, converged=True, run=s.run._replace(remark=remark))
+
+
+def _from(s: ExactState, eps: float) -> ExactState:
+    """Slopes at x, with so many digits, and nothing known of kinks."""
+    return s._replace(
+        stage=SLOPES, eps=eps, stuck=1, kinks=False, s=np.zeros_like(s.x), planes=s.planes[:0], below=s.below[:0],
+        lower_value=inf,
+    )  # fmt: skip
 
 
 def _new_model(s: ExactState) -> ExactState:
@@ -294,12 +326,10 @@ def _with_curvatures(s: ExactState, diagonal: Array) -> ExactState:
 
 
 def _as_if_noisy(s: ExactState) -> Any:
-    """Begin again at the best point, which the last comparison will return if nothing better is found."""
+    """Begin again at the best point."""
     method = s.run.method.fallback
     assert method is not None
     assert method.algorithm is not None
-    if not pick_calls(s.run):
-        return s._replace(stage=DONE)
     fresh = method.algorithm.begin(method, s.run._replace(method=method, x0=s.average))
     return fresh._replace(exact=False, asked=s.asked, samples=s.samples, nfev=s.nfev)
 

@@ -23,7 +23,9 @@ class ExactState(NamedTuple):
     first_value: float  # and at x_0
     r: float  # |x - x_0|
     unit: float
-    eps: float  # to which values are rounded
+    eps: float  # to which values are believed,
+    fine: float  # and to which they are rounded
+    rough_value: float  # F where fewer digits were believed at first
     # the model
     axes: IntArray  # that are free
     reach: Array  # how far along each of them F may change by as much as it fell along the first ray
@@ -37,6 +39,9 @@ class ExactState(NamedTuple):
     expected: Array  # and by how much the model expects the next one, p, to change the gradient; or the last one, s
     central: bool  # whether slopes are seen from both sides
     stuck: int  # models in a row whose promise was empty
+    lower: Array  # a point beside x,
+    lower_value: float  # and F there, if it is lower
+    walled: bool  # whether calls have failed on the last way
     # the way to its minimum, and where F was asked along it
     p: Array
     slope: float  # of F along it, at x

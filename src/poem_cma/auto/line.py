@@ -27,6 +27,7 @@ _LONGER = 2.0, 10.0
 _BETWEEN = 0.1, 0.9
 _MOST_TRIALS = 30
 _FURTHEST = 1e100  # beyond, squares overflow
+_NEAR = 1e-6, 0.1  # of the way to the first point
 _RESOLVED = 1e-10  # of x: two points that are closer are one
 _ROUNDED = 8.0  # rounding errors of F that a slope may be off by
 
@@ -46,12 +47,12 @@ def _beyond(s: ExactState) -> float:
     """How much further the second point is, as in `slopes`, for the curvature -<g, p> along the way."""
     best = 2.0 * sqrt(s.eps * s.size / s.unit / -s.slope)
     least = _RESOLVED * float(np.abs(s.x).max()) / float(np.abs(s.p).max())
-    return min(max(best, least), 0.1 * s.eta)
+    return min(max(best, least), _NEAR[1] * s.eta) or _NEAR[0] * s.eta
 
 
 def searched(s: ExactState, F: float, beyond: float) -> ExactState:
     """After a trial: the next one, or `found` is how far to go, or zero and no trial is left."""
-    s = s._replace(trials=s.trials + 1)
+    s = s._replace(trials=s.trials + 1, walled=s.walled or not isfinite(F))
     enough = s.value + _ENOUGH * s.eta * s.slope * s.unit >= F
     rate = (beyond - F) / s.unit / _beyond(s) if enough else nan
     there = enough and not rate < _STEEP * s.slope
@@ -115,5 +116,5 @@ def begun(s: ExactState, p: Array, slope: float, expected: Array) -> ExactState:
     """At the beginning of a way."""
     return s._replace(
         p=p, slope=slope, expected=expected, eta=1.0, low=0.0, low_value=s.value, low_slope=slope, high=inf,
-        high_slope=nan, found=0.0, found_value=s.value, found_slope=nan, trials=0,
+        high_slope=nan, found=0.0, found_value=s.value, found_slope=nan, trials=0, walled=False,
     )  # fmt: skip

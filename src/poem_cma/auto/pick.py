@@ -103,7 +103,7 @@ def _at_worst(change: Array, asked: list[int]) -> Array:
 def finished(s: AutoState) -> AutoState:
     """The end, with a word on what went wrong."""
     remark = without_end(s.run, candidates(s)[s.picked]) or (STILL_GROWING if s.grown >= _OFTEN else "")
-    if s.picked == _X0:
+    if s.picked == _X0 and s.run.method.name != "rough":  # which has begun at a better point
         remark = NOTHING_BETTER
     return s._replace(stage=DONE, run=s.run._replace(remark=remark))
 

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-__all__ = ["NOTHING_BETTER", "NO_CHANGE", "NO_END", "NO_PROGRESS", "OWN_NOISE", "STAIRS", "STEPS", "STILL_GROWING"]
+__all__ = [
+    "FAILED_BESIDE",
+    "NOTHING_BETTER",
+    "NO_CHANGE",
+    "NO_END",
+    "NO_PROGRESS",
+    "OWN_NOISE",
+    "STAIRS",
+    "STEPS",
+    "STILL_GROWING",
+]
 
 OWN_NOISE = (
     "two calls at the same point, on the same sample, gave different values, so auto went on with pairs of points "
@@ -27,6 +37,9 @@ NO_CHANGE = (
 NOTHING_BETTER = (
     "no point was found that is better than x0: give a larger budget, the typical size of each variable (scale=), or "
     "noise that the points of a probe share (sample=)"
+)
+FAILED_BESIDE = (
+    "but calls on the way to lower values failed, and there may be some beside: say where F can be asked (domain=)"
 )
 STILL_GROWING = (
     "the run was still moving further away from x0, faster and faster, when the budget ended: a larger budget, or the "

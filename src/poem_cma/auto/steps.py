@@ -32,6 +32,7 @@ __all__ = [
 ]  # fmt: skip
 
 _CHECK_AT = 0.2  # of the budget
+_LAST_PART = 0.5  # of the budget, in which steps in a subspace become shorter and shorter
 _REACH = 1.2  # probes stray no further from the centre than this many smoothing radii
 MOST_GROWTH = 1.1  # of the weight, from step to step: a change of the estimator must not overturn the run
 _LEAST = 1e-9  # of the largest coordinate, for mu
@@ -229,7 +230,8 @@ def _moved(s: AutoState, g: Array, gradients: Array, G: Array) -> tuple[Array, A
     """x = argmin <g, x> + sqrt(Gamma / 2) / R |x - x_t|^2_D, a projection in the metric: the step of least regret.
 
     With dual averaging the sum of all gradients takes the place of g, and x_0 that of x_t. Gamma is the sum of G in the
-    metric, and what gradients that come late add to it. Also |x - x_0| and the step size.
+    metric, and what gradients that come late add to it. Where slopes are exact, in a subspace, x comes to rest in the
+    last part of the run. Also |x - x_0| and the step size.
     """
     even = is_even(s.metric)
     D: Any = float(s.metric[0]) if even else s.metric
@@ -240,6 +242,8 @@ def _moved(s: AutoState, g: Array, gradients: Array, G: Array) -> tuple[Array, A
     if not k.all(Gamma > 0.0):
         return s.x, s.r, s.eta  # nothing was seen yet
     eta = s.R / k.root(2.0 * Gamma)
+    if s.use_subspace and not s.dual:
+        eta *= min(1.0, (1.0 - s.nfev / s.run.budget) / _LAST_PART)
     target = (-eta / D) * (gradients if s.dual else g)
     target += s.run.x0 if s.dual else s.x
     x = s.run.domain.project(target) if even else s.run.domain.project(target, s.metric)

@@ -52,6 +52,8 @@ def without(s: ExactState, which: int) -> ExactState:
 def _anew(s: ExactState, which: int, fall: float) -> ExactState:
     falls = s.falls.copy()
     falls[which] = fall
+    if which == PLANES and s.value < s.turn_value:
+        falls[MODEL] = max(falls[MODEL], _LITTLE)  # it has not been tried here
     return s._replace(falls=falls, turn=0, turn_value=s.value)
 
 
