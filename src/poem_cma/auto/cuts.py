@@ -60,7 +60,8 @@ def begun_on_kink(s: ExactState) -> ExactState:
     """From x itself: the first plane is one from beside it."""
     s = _with_squares(s, s.g)
     nowhere = np.zeros_like(s.x)
-    return s._replace(p=nowhere, slope=0.0, weights=nowhere[:0], trust=_FIRST * s.fall / len(s.axes))
+    s = s._replace(p=nowhere, slope=0.0, weights=nowhere[:0], trust=_FIRST * s.fall / len(s.axes))
+    return _with_places(s, _variances(s))
 
 
 def _with_squares(s: ExactState, before: Array) -> ExactState:
@@ -91,9 +92,10 @@ def aimed(s: ExactState) -> ExactState:
     else:
         pressed = np.append(pressed, 1.0)
     p, used = z - s.x, pressed > 0.0
-    return s._replace(
+    s = s._replace(
         p=p, weights=weights, slope=float((s.planes @ p - s.below).max()), walls=s.walls[used], slack=s.slack[used]
     )
+    return _with_places(s, variances)
 
 
 def asks_again(s: ExactState) -> bool:
@@ -108,38 +110,31 @@ def places(s: ExactState) -> int:
 
 def cut_points(s: ExactState) -> list[Array]:
     """z, a point y beside it, and steps from there along every axis."""
-    points = [s.run.domain.project(s.x + s.p), *from_point(_beside(s), s.axes, _steps(s))]
+    points = [s.run.domain.project(s.x + s.p), *from_point(s.y, s.axes, s.h)]
     return [s.x, *points] if asks_again(s) else points
 
 
-def _steps(s: ExactState) -> Array:
-    """h, along the axes: short, for no kink must come between; but not so short that rounding spoils the slopes."""
-    h = np.sqrt(_variances(s)) * max(_SHORT * _step(s), _LEAST * s.eps * s.size / s.unit)
-    x = s.x + s.p
-    sizes = np.abs(x)
+def _with_places(s: ExactState, variances: Array) -> ExactState:
+    """With y, and h along the axes: short, for no kink must come between, but not so short that rounding spoils slopes.
+
+    y is not as far from z along one axis as along another, lest it comes to lie on the next kink.
+    """
+    z, axes, root = s.x + s.p, s.axes, np.sqrt(variances)
+    step = float(np.sqrt(np.mean(s.p[axes] ** 2 / variances[axes])))
+    sizes = np.abs(z)
+    h = root * max(_SHORT * step, _LEAST * s.eps * s.size / s.unit)
     h = np.maximum(h, _RESOLVED * np.maximum(sizes, _ALIKE * float(sizes.max())))
-    steps: Array = ((x + h) - x)[s.axes]  # as they are after rounding
-    return steps
-
-
-def _step(s: ExactState) -> float:
-    """How long p is, along an axis, in units of D."""
-    return float(np.sqrt(np.mean(s.p[s.axes] ** 2 / _variances(s)[s.axes])))
-
-
-def _beside(s: ExactState) -> Array:
-    """Not as far along one axis as along another, lest it comes to lie on the next kink."""
+    h = ((z + h) - z)[axes]  # as they are after rounding
     rng = np.random.default_rng(s.seen)
-    far = rng.uniform(*_BESIDE, len(s.axes)) * _step(s) * np.sqrt(_variances(s)[s.axes])
-    least = rng.uniform(*_CLEAR, len(s.axes)) * _steps(s)
-    y: Array = s.x + s.p
-    y[s.axes] += rng.choice([-1.0, 1.0], len(s.axes)) * np.maximum(far, least)
-    return y
+    far = rng.uniform(*_BESIDE, len(axes)) * step * root[axes]
+    least = rng.uniform(*_CLEAR, len(axes)) * h
+    z[axes] += rng.choice([-1.0, 1.0], len(axes)) * np.maximum(far, least)
+    return s._replace(y=z, h=h)
 
 
 def told(s: ExactState, F: Array) -> ExactState:
     """After F was asked at `cut_points`: x, if it is better to move, and one more plane."""
-    y, h, promised = _beside(s), _steps(s), -s.slope
+    y, h, promised = s.y, s.h, -s.slope
     with np.errstate(over="ignore", invalid="ignore"):
         fall, rise = (s.value - F[0]) / s.unit, (F[1] - s.value) / s.unit
         slopes = (F[2:] - F[1]) / s.unit / h

@@ -151,7 +151,7 @@ def begun(s: AutoState, method: Method, x: Array, radius: float, fall: float) ->
         p=nothing, slope=0.0, eta=0.0, low=0.0, low_value=nan,
         low_slope=0.0, high=inf, high_slope=nan, found=0.0, found_value=nan, found_slope=nan, trials=0, kinks=False,
         planes=empty, below=nothing[:0], weights=nothing[:0], walls=empty, slack=nothing[:0], squares=nothing, seen=0,
-        trust=0.0, held=x, held_value=inf, beside=x, beside_value=nan, beside_g=nothing,
+        trust=0.0, y=x, h=nothing[:0], held=x, held_value=inf, beside=x, beside_value=nan, beside_g=nothing,
         falls=np.full(2, inf), turn=0, turn_value=nan, hoped=inf,
         barren=0,
         mu=radius, g_norm=0.0, value_spread=0.0, asked=s.asked, samples=s.samples + len(s.values), nfev=s.nfev,

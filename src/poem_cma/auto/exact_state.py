@@ -65,6 +65,8 @@ class ExactState(NamedTuple):
     squares: Array  # of the slopes along each axis, summed over
     seen: int  # gradients
     trust: float  # t: how far the planes are believed
+    y: Array  # where the next plane is asked,
+    h: Array  # and how far from there, along the axes
     held: Array  # the best point, while the quadratic model is tried from
     held_value: float
     beside: Array  # the last point beside it, which lies on no kink,
