@@ -31,7 +31,9 @@ def plausible(sizes: Array) -> Any:
     """
     changed = sizes > 0.0
     enough = changed.sum(axis=0) >= _FEWEST
+    if not enough.any():
+        return np.ones(sizes.shape, bool)
     known = np.where(enough, np.where(changed, sizes, np.nan), np.inf)
     with np.errstate(over="ignore", invalid="ignore"):
-        most = ABSURD * (np.nanmedian(known, axis=0) if len(sizes) else np.inf)
+        most = ABSURD * np.nanmedian(known, axis=0)
     return ~(sizes > most)
