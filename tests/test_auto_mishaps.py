@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import poem_cma as pc
@@ -91,6 +91,7 @@ DOMAINS: dict[str, Any] = {
 }  # fmt: skip
 
 
+@example(kind="largest", domain="ball", d=2, budget=300, exponent=0, absurd=1e300, rate=0.01, paired=True, seed=0)
 @settings(max_examples=60, deadline=None)
 @given(
     kind=st.sampled_from(sorted(KINDS)),

@@ -48,6 +48,8 @@ def test_the_small_setting_runs(name: str, tmp_path: pathlib.Path) -> None:
     for row in kept["rows"]:
         assert re.search(" +".join(map(re.escape, row)), done.stdout), row  # the table as printed is the table as kept
     rows = [row[0] for row in kept["rows"]]
+    if "breast_cancer takes its place" in done.stdout:  # the page was made where the data were
+        rows = [row.replace("breast_cancer", "mushrooms") for row in rows]
     missing = set(re.findall(r"^(\w+) is left out", done.stdout, flags=re.M))
     assert rows == [row[0] for row in stored(name)["rows"] if row[0].split()[0] not in missing]
     look_at(tmp_path / f"{name}.png")

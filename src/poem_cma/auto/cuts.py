@@ -22,7 +22,7 @@ from poem_cma.arithmetic import distance, length
 from poem_cma.auto.exact_state import ExactState
 from poem_cma.auto.lightest import lightest
 from poem_cma.auto.pick import without_end
-from poem_cma.auto.slopes import from_point
+from poem_cma.auto.slopes import believable, from_point
 
 __all__ = [
     "added",
@@ -137,9 +137,10 @@ def told(s: ExactState, F: Array) -> ExactState:
     y, h, promised = s.y, s.h, -s.slope
     with np.errstate(over="ignore", invalid="ignore"):
         fall, rise = (s.value - F[0]) / s.unit, (F[1] - s.value) / s.unit
-        slopes = (F[2:] - F[1]) / s.unit / h
-    if not (np.isfinite(slopes).all() and np.isfinite(fall)):
+        changes = (F[2:] - F[1]) / s.unit
+    if not (believable(s, np.array([fall, rise])).all() and believable(s, changes).all()):
         return s._replace(trust=_FAILED * s.trust, seen=s.seen + 1)
+    slopes = changes / h
     g = np.zeros_like(s.x)
     g[s.axes] = slopes
     below = float(g @ (y - s.x)) - rise

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from math import isfinite, nan, sqrt
+from typing import Any
 
 import numpy as np
 
 from poem_cma._types import Array, IntArray
 from poem_cma.auto.exact_state import CURVATURES, ExactState
 
-__all__ = ["along_axes", "curvatures", "from_point", "gradient", "places"]
+__all__ = ["along_axes", "believable", "curvatures", "from_point", "gradient", "places"]
 
 _FIRST, _SEEN = 1e-3, 3.0  # of the reach, for curvatures; and, where values are rounded to less, times eps^(1/4)
 _RESOLVED, _ALIKE = 1e-10, 1e-6  # of x_i, and of that of the largest: shorter steps drown in the rounding of x
@@ -93,6 +94,11 @@ def curvatures(s: ExactState, F: Array) -> Array:
     return np.where(seen, second, 0.0) / h**2
 
 
+def believable(s: ExactState, change: Array) -> Any:
+    """Which changes of F are not beyond all that was seen before; false for NaN."""
+    return np.abs(change) <= _ABSURD * max(s.fall, s.size / s.unit if isfinite(s.value) else 0.0)
+
+
 def _changes(s: ExactState, F: Array) -> tuple[Array, Array, Array]:
     """The steps, and F's change ahead and back; the last is empty where it was not asked.
 
@@ -101,6 +107,5 @@ def _changes(s: ExactState, F: Array) -> tuple[Array, Array, Array]:
     n = len(s.axes)
     with np.errstate(over="ignore", invalid="ignore"):
         change = (F[1:] - F[0]) / s.unit
-    most = _ABSURD * max(s.fall, s.size / s.unit if isfinite(s.value) else 0.0)
-    change = np.where(np.abs(change) <= most, change, nan)
+    change = np.where(believable(s, change), change, nan)
     return _steps(s)[s.axes], change[:n], change[n:]
