@@ -123,7 +123,7 @@ def _with_places(s: ExactState, variances: Array) -> ExactState:
     step = float(np.sqrt(np.mean(s.p[axes] ** 2 / variances[axes])))
     sizes = np.abs(z)
     h = root * max(_SHORT * step, _LEAST * s.eps * s.size / s.unit)
-    h = np.maximum(h, _RESOLVED * np.maximum(sizes, _ALIKE * float(sizes.max())))
+    h = np.maximum(h, _RESOLVED * np.maximum(sizes, max(_ALIKE * float(sizes.max()), float(s.reach.min()))))
     h = ((z + h) - z)[axes]  # as they are after rounding
     rng = np.random.default_rng(s.seen)
     far = rng.uniform(*_BESIDE, len(axes)) * step * root[axes]
