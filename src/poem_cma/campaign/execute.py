@@ -64,7 +64,10 @@ def run(
                 waiting[pool.submit(work, folder, group)] = group
             if not waiting:
                 return
-            for future in wait(waiting, return_when=FIRST_COMPLETED).done:
+            finished = wait(waiting, return_when=FIRST_COMPLETED).done
+            for future in [
+                one for one in waiting if one in finished
+            ]:  # in their order: what is done before an error counts
                 group = waiting.pop(future)
                 try:
                     future.result()
