@@ -10,43 +10,31 @@ SEARCH      two points on the way to the minimum: is F low enough there, and no 
 SLOPES      x, and a point beside it along every axis: the gradient, and a better model;
 CUTS        where slopes jump: the minimum of all planes that were seen below F, and the plane there (`cuts`, `turns`).
 
-Where nothing is better, slopes are asked from both sides, then over longer distances, for F may be rough; and then it
-ends. Where F has another value at the same point, it has noise after all, and the run goes on as if it had, from there.
+What follows each of them, and when it ends, is in `exact_steps`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import islice
 from math import inf, isfinite, nan
 from typing import Any
 
 import numpy as np
 
 from poem_cma._types import Array
-from poem_cma.arithmetic import distance, length
-from poem_cma.auto import cuts, line, turns
-from poem_cma.auto.estimators import ROUNDING
-from poem_cma.auto.exact_state import COMPARE, CURVATURES, CUTS, DONE, SEARCH, SLOPES, ExactState
-from poem_cma.auto.quasi_newton import model_minimum, sound, updated
-from poem_cma.auto.remarks import FAILED_BESIDE
-from poem_cma.auto.slopes import along_axes, curvatures, gradient, places
+from poem_cma.arithmetic import distance
+from poem_cma.auto import cuts, line
+from poem_cma.auto.exact_state import COMPARE, CURVATURES, CUTS, DONE, SEARCH, ExactState
+from poem_cma.auto.exact_steps import after_curvatures, after_cut, after_slopes, after_trial, models, on_the_way
+from poem_cma.auto.slopes import along_axes, places
 from poem_cma.auto.state import AutoState
-from poem_cma.auto.turns import MODEL, PLANES
 from poem_cma.core import Method, Run, Values
 
 __all__ = ["EXACT", "Exact", "affordable", "begun"]
 
 _MOST_DIMENSIONS = 2000  # H is a matrix
-_MOST_KINKED = 300  # the small problem of `cuts` takes time
 _FEWEST_GRADIENTS = 8  # that the calls must pay for
 _FAR, _LEAST = 1e6, 1e-100  # of the first step, for the reach; and the least slope that is one
-_SMOOTH = 0.9  # of the axes, along which a curvature is seen
-_PROMISE = 5.0  # times the fall along the first ray: no axis alone promises more
-_UNSEEN = 1e-3  # of the median, for a curvature that was not seen
-_COARSE = 1e-6  # F may be rough: its first six digits are believed
-_TRUSTS = 1.0, 0.1, 0.01, 10.0, 1e2, 1e4, 1e6
-_SMALL, _NOTHING = 16.0, 1e4  # rounding errors of F: a decrease of no more is none; and a promise
 
 
 class Nothing:
@@ -68,7 +56,7 @@ class Exact:
 
     def begin(self, method: Method, run: Run) -> Any:
         """A run never begins with it: see `begun`."""
-        raise NotImplementedError
+        raise AssertionError("a run without noise is begun by auto")
 
     def stage(self, method: Method, s: ExactState, nothing: Nothing) -> list[int]:
         """How many points the only probe has; none when the run is over."""
@@ -84,27 +72,27 @@ class Exact:
             return line.trial(s), numbers
         if s.stage == CUTS:
             return cuts.cut_points(s), numbers
-        return [line.on_the_way(m, 1.0) for m in _models(s)] if s.stage == COMPARE else along_axes(s), numbers
+        return [line.on_the_way(m, 1.0) for m in models(s)] if s.stage == COMPARE else along_axes(s), numbers
 
     def advance(self, method: Method, s: ExactState, values: Values, nothing: Nothing, nfev: int) -> Any:
         """The next state, from the values of the stage."""
         F = np.array(values[0])
         s = s._replace(asked=s.asked + 1, samples=s.samples + 1, nfev=nfev)
         if s.stage == SEARCH:
-            return _after_trial(line.searched(s, float(F[0]), float(F[1])))
+            return after_trial(line.searched(s, float(F[0]), float(F[1])))
         if s.stage == CUTS:
-            return _after_cut(s, F)
+            return after_cut(s, F)
         if s.stage == COMPARE:
-            return _on_the_way(_models(s)[0 if F[0] < F[1] else 1])
-        return _after_curvatures(s, F) if s.stage == CURVATURES else _after_slopes(s, F)
+            return on_the_way(models(s)[0 if F[0] < F[1] else 1])
+        return after_curvatures(s, F) if s.stage == CURVATURES else after_slopes(s, F)
 
     def told(self, method: Method, s: ExactState, values: Values, nothing: Nothing, nfev: int) -> Any:
         """No step is asked ahead."""
-        raise NotImplementedError
+        raise AssertionError("no step is asked ahead")
 
     def landed(self, *_: Any) -> Any:
         """No step is asked ahead."""
-        raise NotImplementedError
+        raise AssertionError("no step is asked ahead")
 
     def ahead(self, method: Method, s: ExactState, flight: list[ExactState]) -> None:
         """Every stage builds on the one before."""
@@ -145,193 +133,17 @@ def begun(s: AutoState, method: Method, x: Array, radius: float, fall: float) ->
     return ExactState(
         run=s.run._replace(method=method), stage=CURVATURES, t=s.t, x=x, value=nan, first_value=float(s.values[0, 0]),
         r=distance(x, s.run.x0), unit=s.unit, eps=s.eps, fine=s.eps, rough_value=inf,
-        axes=s.order, reach=reach, fall=fall / s.unit,
-        steep=2.0 * fall / s.unit / radius**2, g=nothing, H=np.zeros((0, 0)), diagonal=slopes / reach, learned=False,
-        s=nothing, expected=nothing, central=False, stuck=0, lower=x, lower_value=inf, walled=False,
-        p=nothing, slope=0.0, eta=0.0, low=0.0, low_value=nan,
-        low_slope=0.0, high=inf, high_slope=nan, found=0.0, found_value=nan, found_slope=nan, trials=0, kinks=False,
+        axes=s.order, reach=reach, fall=fall / s.unit, steep=2.0 * fall / s.unit / radius**2, g=nothing,
+        H=np.zeros((0, 0)), diagonal=slopes / reach, learned=False, s=nothing, expected=nothing, central=False, stuck=0,
+        lower=x, lower_value=inf, walled=False,
+        p=nothing, slope=0.0, eta=0.0, low=0.0, low_value=nan, low_slope=0.0, high=inf, high_slope=nan,
+        found=0.0, found_value=nan, found_slope=nan, trials=0, kinks=False,
         planes=empty, below=nothing[:0], weights=nothing[:0], walls=empty, slack=nothing[:0], squares=nothing, seen=0,
         trust=0.0, y=x, h=nothing[:0], held=x, held_value=inf, beside=x, beside_value=nan, beside_g=nothing,
-        falls=np.full(2, inf), turn=0, turn_value=nan, hoped=inf,
-        barren=0,
+        falls=np.full(2, inf), turn=0, turn_value=nan, hoped=inf, barren=0,
         mu=radius, g_norm=0.0, value_spread=0.0, asked=s.asked, samples=s.samples + len(s.values), nfev=s.nfev,
         converged=False,
     )  # fmt: skip
-
-
-def _after_curvatures(s: ExactState, F: Array) -> Any:
-    """The first gradient; and where curvatures are seen along the axes, two models to choose from."""
-    if not isfinite(F[0]):
-        return _as_if_noisy(s)
-    g, mu = gradient(s, F)
-    second = curvatures(s, F)
-    seen = second > 0.0
-    s = s._replace(value=float(F[0]), g=g, g_norm=float(length(g)), mu=mu)
-    if seen.sum() < _SMOOTH * len(seen):
-        return _on_the_way(_models(s)[1])
-    second = np.where(seen, second, _UNSEEN * np.median(second[seen]))
-    diagonal = s.diagonal.copy()
-    diagonal[s.axes] = np.maximum(second, g[s.axes] ** 2 / (2.0 * _PROMISE * s.fall))
-    return s._replace(stage=COMPARE, diagonal=diagonal)
-
-
-def _models(s: ExactState) -> list[ExactState]:
-    """With the curvatures that were seen along the axes, and with that along the first ray everywhere."""
-    same = np.full(len(s.x), s.steep)
-    seen = _with_curvatures(s, s.diagonal)._replace(learned=True)
-    return [_to_minimum(model) for model in (seen, _with_curvatures(s, same))]
-
-
-def _to_minimum(s: ExactState) -> ExactState:
-    """At the beginning of the way to the minimum of the model."""
-    p, expected = model_minimum(s.x, s.g, s.H, s.run.domain)
-    return line.begun(s, p, float(s.g @ p), expected)
-
-
-def _after_slopes(s: ExactState, F: Array) -> Any:
-    """The gradient at x, and what it says of the model."""
-    if not isfinite(F[0]):
-        F[0] = s.value  # the call failed
-    if not _as_before(s, F[0]):
-        return _as_if_noisy(s)
-    before, (g, mu) = s.g, gradient(s, F)
-    s = _seen_lower(s, F)._replace(g=g, g_norm=float(length(g)), mu=mu)
-    if not s.s.any():
-        return _next(s)
-    H, diagonal = updated(s.H, s.diagonal, s.s, g - before, s.expected, first=not s.learned)
-    good = sound(H, diagonal)
-    s = s._replace(H=H, diagonal=diagonal, learned=True) if good else _new_model(s)
-    if s.kinks and _without_planes(s):
-        s = turns.begun(cuts.begun(s, before))
-    return _next(s)
-
-
-def _as_before(s: ExactState, value: float) -> bool:
-    """Whether F has the same value at x."""
-    return abs(value - s.value) <= ROUNDING * s.eps * s.size
-
-
-def _seen_lower(s: ExactState, F: Array) -> ExactState:
-    """With the lowest of the points beside x, if it is lower and in the domain."""
-    lowest = int(np.argmin(np.where(np.isnan(F), inf, F)))
-    if not s.value - F[lowest] > _SMALL * s.eps * s.size:
-        return s._replace(lower_value=inf)
-    point = next(islice(along_axes(s), lowest, None))
-    inside = np.array_equal(s.run.domain.project(point), point)
-    return s._replace(lower=point, lower_value=float(F[lowest]) if inside else inf)
-
-
-def _after_cut(s: ExactState, F: Array) -> Any:
-    """One more plane."""
-    if cuts.asks_again(s):
-        if isfinite(F[0]) and not _as_before(s, F[0]):
-            return _as_if_noisy(s)
-        F = F[1:]
-    return _next(cuts.told(s, F))
-
-
-def _without_planes(s: ExactState) -> bool:
-    """Whether planes were never tried, and may be."""
-    return not len(s.planes) and s.falls[PLANES] > 0.0 and len(s.axes) <= _MOST_KINKED
-
-
-def _next(s: ExactState) -> Any:
-    """The next step, to the minimum of the model, or of the planes."""
-    if not len(s.planes):
-        return _on_the_way(_to_minimum(s))
-    s = turns.counted(s)
-    if turns.best(s) == PLANES:
-        return _to_planes(s)
-    return _to_model(s) if s.stage == CUTS else _on_the_way(_to_minimum(s))
-
-
-def _to_planes(s: ExactState) -> Any:
-    """On the way to the minimum of the planes, if they promise anything."""
-    s = cuts.entered(s)
-    for factor in _TRUSTS:  # a small problem may be solved badly, and a short step promise little
-        aimed = cuts.aimed(s._replace(trust=factor * s.trust))
-        if -aimed.slope * s.unit > _SMALL * s.eps * s.size:
-            return turns.hopeful(aimed._replace(stage=CUTS))
-    s = turns.without(s, PLANES)
-    return _to_model(s) if s.falls[MODEL] > 0.0 else _no_way(s._replace(central=True, stuck=1))
-
-
-def _to_model(s: ExactState) -> Any:
-    """On the way to the minimum of the model; if there is no gradient yet, it is asked first."""
-    if cuts.knows_beside(s):
-        return _on_the_way(_to_minimum(cuts.left(s)))
-    return s._replace(stage=SLOPES, s=np.zeros_like(s.x))
-
-
-def _on_the_way(s: ExactState) -> Any:
-    """Go, if the model promises anything."""
-    promised = _promised(s)
-    return s._replace(stage=SEARCH) if promised > _SMALL * s.eps * s.size else _no_way(s)
-
-
-def _promised(s: ExactState) -> float:
-    """By how much F would fall, by the model."""
-    return -(s.slope + 0.5 * float(s.p @ s.expected)) * s.unit
-
-
-def _after_trial(s: ExactState) -> Any:
-    """The next trial, or the next step, or none."""
-    if s.eta > 0.0:
-        return s
-    if not s.value - s.found_value > _SMALL * s.eps * s.size:
-        return _no_way(s)
-    x = line.on_the_way(s, s.found)
-    return cuts.moved(s, x, s.found_value)._replace(
-        stage=SLOPES, t=s.t + 1, s=x - s.x, expected=s.found * s.expected, eta=s.found, stuck=0
-    )
-
-
-def _no_way(s: ExactState) -> Any:
-    """Nothing is better: try the other, look closer, begin a new model, look from further away; at last, end."""
-    if len(s.planes) and turns.best(turns.without(s, MODEL)) == PLANES:
-        return _to_planes(turns.without(s, MODEL))
-    if not s.central:
-        return s._replace(stage=SLOPES, central=True, s=np.zeros_like(s.x))
-    if not s.stuck and _promised(s) > _NOTHING * s.eps * s.size:
-        if _without_planes(s) and s.eps == s.fine:  # slopes from both sides that are none: x lies on a kink
-            return turns.without(turns.begun(cuts.begun_on_kink(s)), MODEL)._replace(stage=CUTS)
-        return _on_the_way(_to_minimum(_new_model(s)._replace(stuck=1)))
-    s = cuts.entered(s)
-    if s.value - s.lower_value > _SMALL * s.eps * s.size:  # as on a saddle
-        return _from(cuts.moved(s, s.lower, s.lower_value), s.fine)._replace(stuck=0)
-    if s.eps == s.fine and s.eps < _COARSE:  # it may be the bottom of a ripple
-        rough = _with_curvatures(s, np.full(len(s.x), s.steep))
-        return _from(rough._replace(rough_value=s.value), _COARSE)
-    if s.eps > s.fine and s.value < s.rough_value:
-        return _from(s, s.fine)._replace(stuck=0)
-    remark = FAILED_BESIDE if s.walled else ""
-    return s._replace(stage=DONE, converged=True, run=s.run._replace(remark=remark))
-
-
-def _from(s: ExactState, eps: float) -> ExactState:
-    """Slopes at x, with so many digits, and nothing known of kinks."""
-    return s._replace(
-        stage=SLOPES, eps=eps, stuck=1, kinks=False, s=np.zeros_like(s.x), planes=s.planes[:0], below=s.below[:0],
-        lower_value=inf,
-    )  # fmt: skip
-
-
-def _new_model(s: ExactState) -> ExactState:
-    return _with_curvatures(s, s.diagonal)
-
-
-def _with_curvatures(s: ExactState, diagonal: Array) -> ExactState:
-    """A model with these curvatures along the axes, and no others."""
-    return s._replace(H=np.diag(1.0 / diagonal), diagonal=diagonal, learned=False)
-
-
-def _as_if_noisy(s: ExactState) -> Any:
-    """Begin again at the best point."""
-    method = s.run.method.fallback
-    assert method is not None
-    assert method.algorithm is not None
-    fresh = method.algorithm.begin(method, s.run._replace(method=method, x0=s.average))
-    return fresh._replace(exact=False, asked=s.asked, samples=s.samples, nfev=s.nfev)
 
 
 EXACT = Exact()
