@@ -359,8 +359,12 @@ def test_vectorised_walks_are_the_same_run() -> None:
 
 
 @pytest.mark.parametrize(
-    "part", ["walks", "bisection", "digits", "subspace", "metric", "rescaling", "units", "replay", "check", "pick"]
-)
+    "part",
+    [
+        "walks", "bisection", "digits", "directions", "base", "flat", "subspace", "metric", "ray", "rescaling", "units",
+        "race", "newton", "averaging", "replay", "check", "pick",
+    ],
+)  # fmt: skip
 def test_every_part_can_be_switched_off(part: str) -> None:
     d = 12 if part == "bisection" else 40  # few enough for walks all the time
     P = hinge(d=d)
@@ -371,7 +375,7 @@ def test_every_part_can_be_switched_off(part: str) -> None:
     whole = pc.minimize(P.fun, np.zeros(d), **settings)
     without = pc.minimize(P.fun, np.zeros(d), method=method, **settings)
     assert P.full(without.x) < 0.6 * P.full(np.zeros(d))
-    if part not in ("digits", "subspace", "units", "check"):  # there is nothing for them to do here
+    if part not in ("digits", "flat", "subspace", "units", "race", "newton", "check"):  # they have nothing to do here
         assert whole.x.tobytes() != without.x.tobytes()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ import poem_cma as pc
 from poem_cma import problems
 from poem_cma.auto import subspace
 from poem_cma.auto.scale import followed
-from poem_cma.auto.state import REPLAY
+from poem_cma.auto.state import REPLAY, STEP
 from poem_cma.problems import gaussian
 
 
@@ -167,6 +166,74 @@ def test_no_structure_costs_little() -> None:
     assert np.mean(ends[0]) <= np.mean(ends[1])
 
 
+# Parts that are switched off
+
+
+def steps_of(d: int, F: Any, budget: int = 3000, **parts: bool) -> list[tuple[np.ndarray, list[np.ndarray]]]:
+    """x and the points of every probe of a step."""
+    opt = pc.Optimizer(np.zeros(d), method=pc.methods.auto(newton=False, **parts), budget=budget, seed=0)
+    seen = []
+    while (probe := opt.ask()) is not None:
+        points = [x.copy() for x in probe.points]
+        if opt._state.stage == STEP:
+            seen.append((opt._state.x, points))
+        opt.tell(probe, [float(F(x, probe.numbers[0])) for x in points])
+    return seen
+
+
+@pytest.mark.parametrize("walks", [True, False])
+def test_without_a_random_base_differences_are_around_x(walks: bool) -> None:
+    d = 20
+    F, _ = linear(d, np.abs)
+
+    def at_x(**parts: bool) -> int:
+        bases = [(x, points[0]) for x, points in steps_of(d, F, walks=walks, replay=False, bisection=False, **parts)]
+        return sum(x.tobytes() == base.tobytes() for x, base in bases)
+
+    whole = len(steps_of(d, F, walks=walks, replay=False, bisection=False, base=False))
+    assert at_x(base=False) == whole > 100
+    assert at_x() == 0
+
+
+def test_without_directions_a_step_takes_one() -> None:
+    d = 40
+    F, _ = linear(d, np.abs)
+    sizes = {on: Counter(len(points) for _, points in steps_of(d, F, walks=False, directions=on)) for on in (1, 0)}
+    assert set(sizes[0]) == {2}
+    assert sizes[1].most_common(1)[0][0] == 5
+
+
+def test_without_a_way_out_flat_samples_are_asked_everywhere() -> None:
+    d = 40
+    F, _ = linear(d, lambda r: max(0.0, abs(r) - 8.0))  # mostly flat
+    for flat, sizes in ((False, {5}), (True, {2, 3})):
+        seen = {len(points) for _, points in steps_of(d, F, walks=False, flat=flat)[:-1]}
+        assert seen == sizes
+
+
+def test_without_the_ray_no_step_is_long_at_first() -> None:
+    """The solution is a hundred away: values along a ray say so at once, and POEM's first scale does not."""
+    d = 20
+    F, _ = linear(d, np.abs)
+    far = {
+        ray: max(float(np.linalg.norm(x)) for x, _ in steps_of(d, lambda x, n: F(x / 100.0, n), ray=ray)[:20])
+        for ray in (True, False)
+    }
+    assert far[True] > 10.0
+    assert far[False] < 1.0
+
+
+def test_without_averaging_the_last_iterate_is_returned() -> None:
+    d = 40
+    F, _ = linear(d, np.abs)
+    for averaging in (True, False):
+        method = pc.methods.auto(averaging=averaging, pick=False, replay=False)
+        opt = pc.Optimizer(np.zeros(d), method=method, budget=3000, seed=0)
+        drive(opt, F)
+        returned, last = opt.result().x, opt._state.x
+        assert np.allclose(returned, last, rtol=1e-12, atol=1e-12) == (not averaging)
+
+
 # What it says
 
 
@@ -244,8 +311,9 @@ def test_directions_that_never_end_are_not_learned_for_ever() -> None:
 
 def test_a_subspace_must_come_in_time() -> None:
     """18,250 calls are a thousand steps in 17 directions; along random ones, 22 steps tell as much as four of those."""
-    assert subspace.in_time(SimpleNamespace(t=22 / 4 * 1000 / 3 - 1), 17.0, 18_250.0)
-    assert not subspace.in_time(SimpleNamespace(t=22 / 4 * 1000 / 3 + 1), 17.0, 18_250.0)
+    opt = pc.Optimizer(np.zeros(100), budget=20_000)
+    assert subspace.in_time(opt._state._replace(t=22 / 4 * 1000 / 3 - 1), 17.0, 18_250.0)
+    assert not subspace.in_time(opt._state._replace(t=22 / 4 * 1000 / 3 + 1), 17.0, 18_250.0)
 
 
 def test_the_scale_follows_only_what_is_more_than_chance() -> None:

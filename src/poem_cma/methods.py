@@ -215,12 +215,17 @@ def auto(
     walks: bool = True,
     bisection: bool = True,
     digits: bool = True,
+    directions: bool = True,
+    base: bool = True,
+    flat: bool = True,
     subspace: bool = True,
     metric: bool = True,
+    ray: bool = True,
     rescaling: bool = True,
     units: bool = True,
     race: bool = True,
     newton: bool = True,
+    averaging: bool = True,
     replay: bool = True,
     check: bool = True,
     pick: bool = True,
@@ -244,10 +249,18 @@ def auto(
         Ask a walk where it makes a difference; without it everywhere.
     digits : bool
         Slopes that are small multiples of one number are told many at a time, by steps that are digits.
+    directions : bool
+        Several random directions a step, on one sample; without it one.
+    base : bool
+        Differences around a point drawn at random near x; without it around x itself, which is biased at kinks.
+    flat : bool
+        Leave a sample early where two random directions see no change.
     subspace : bool
         Exact slopes on the span of the gradients, where that is small.
     metric : bool
         A diagonal metric learned from the slopes.
+    ray : bool
+        The first scale by values along a ray; without it a small one, as POEM begins with.
     rescaling : bool
         Let the scale follow the average; without it the first scale stays.
     units : bool
@@ -256,6 +269,8 @@ def auto(
         Where slopes differ by more than a factor of 100, run with and without such units for a while, and compare.
     newton : bool
         Where F has no noise: quasi-Newton steps, and planes below F where it has kinks.
+    averaging : bool
+        Averages of the iterates, in which later ones weigh more by a power of their number; without it the last one.
     replay : bool
         Spend the last calls, an eighth or a fifth, on samples that were seen before, where that is cheap.
     check : bool
@@ -276,12 +291,17 @@ def auto(
         "walks": walks,
         "bisection": bisection,
         "digits": digits,
+        "directions": directions,
+        "base": base,
+        "flat": flat,
         "subspace": subspace,
         "metric": metric,
+        "ray": ray,
         "rescaling": rescaling,
         "units": units,
         "race": race,
         "newton": newton,
+        "averaging": averaging,
         "replay": replay,
         "check": check,
         "pick": pick,

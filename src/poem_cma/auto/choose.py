@@ -16,7 +16,7 @@ import numpy as np
 from poem_cma._types import Array
 from poem_cma.arithmetic import largest, length
 from poem_cma.auto.digits import Alphabet, calls_of, multiples
-from poem_cma.auto.directions import BESIDE, DIRECTIONS, SELDOM
+from poem_cma.auto.directions import BESIDE, SELDOM, directions_a_step
 from poem_cma.auto.replay import PLACES, replaying
 from poem_cma.auto.state import HAAR, REPLAY, START, STEP, WALK, AutoState, has
 from poem_cma.auto.subspace import LEFT, MOST_SUBSPACE, WORTH, extended, in_subspace_calls, in_time
@@ -60,7 +60,7 @@ def next_estimator(s: AutoState, left: float) -> AutoState:
         return _using(s, REPLAY, k + BESIDE)
     if s.use_subspace and s.t % SELDOM:
         return _using(s, HAAR, 0)
-    q = BESIDE if s.use_subspace else DIRECTIONS
+    q = BESIDE if s.use_subspace else directions_a_step(run)
     return _using(s, HAAR, max(1, int(min(q, left - 1))))
 
 

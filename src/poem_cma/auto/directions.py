@@ -12,6 +12,8 @@ import numpy as np
 from poem_cma._types import Array
 from poem_cma.arithmetic import LONG, length
 from poem_cma.auto.estimators import ROUNDING, Tangent, around, base_point, one_by_one, stretch_of
+from poem_cma.auto.state import has
+from poem_cma.core import Run
 
 __all__ = [
     "BESIDE",
@@ -21,6 +23,7 @@ __all__ = [
     "SHARED",
     "Drawn",
     "Haar",
+    "directions_a_step",
     "draw_haar",
     "drawn",
     "haar",
@@ -48,6 +51,11 @@ BESIDE = 2
 
 #: Where all slopes are known to lie in a subspace, the directions beside it are asked in one estimate of so many.
 SELDOM = 8
+
+
+def directions_a_step(run: Run) -> int:
+    """How many random directions a step takes on one xi."""
+    return DIRECTIONS if has(run, "directions") else 1
 
 
 class Haar(NamedTuple):

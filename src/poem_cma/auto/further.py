@@ -11,7 +11,7 @@ from __future__ import annotations
 from math import isfinite
 
 from poem_cma._types import Array
-from poem_cma.auto.directions import DIRECTIONS
+from poem_cma.auto.directions import directions_a_step
 from poem_cma.auto.state import FURTHER, HAAR, WORSE, AutoState, has
 
 __all__ = ["TIMES", "at_larger_scale", "blind", "further_points"]
@@ -34,7 +34,7 @@ def further_points(s: AutoState) -> list[Array]:
 def blind(s: AutoState) -> bool:
     """Whether the distance of the average says little of the scale."""
     random = s.choice == s.kind == HAAR and not s.use_subspace and not s.dual
-    under_way = s.t * (DIRECTIONS + 1) >= _STEPS_SHARE * s.run.budget
+    under_way = s.t * (directions_a_step(s.run) + 1) >= _STEPS_SHARE * s.run.budget
     return random and under_way and isfinite(s.check_at) and has(s.run, "rescaling")
 
 

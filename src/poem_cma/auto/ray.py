@@ -19,8 +19,8 @@ from poem_cma.auto.estimators import ROUNDING, same
 from poem_cma.auto.exact import affordable, begun
 from poem_cma.auto.prove import demanded, least_radius, mean_changes, proof
 from poem_cma.auto.remarks import OWN_NOISE
-from poem_cma.auto.start import DECADES, first_estimates, start_again, start_noisy, start_rounded
-from poem_cma.auto.state import AutoState, empty
+from poem_cma.auto.start import DECADES, at_first_scale, first_estimates, start_again, start_noisy, start_rounded
+from poem_cma.auto.state import AutoState, empty, has
 from poem_cma.core import Values
 
 __all__ = ["after_ray", "on_ray", "ray_asked", "ray_places"]
@@ -76,7 +76,7 @@ def after_ray(s: AutoState, values: Values) -> Any:
         V = V[:, 2:]
     changes = mean_changes(V, s.values[:, 0])[0].reshape(rays, -1)
     s = s._replace(ray_values=np.concatenate((s.ray_values, changes), axis=1))
-    if not s.between:
+    if not s.between and has(s.run, "ray"):
         if _outwards(s):
             return s._replace(radii=np.concatenate((s.radii, 10.0 * s.radii[-1] * DECADES)))
         if np.any(s.ray_values < 0.0):
@@ -109,7 +109,9 @@ def _settled(s: AutoState) -> Any:
     """The better ray and its scale, which are then put to the proof."""
     decrease = [-float(row.min()) for row in s.ray_values]
     if max(decrease) <= 0.0:
-        return _without_noise(s, 0, 0.0) if s.exact and affordable(s) else start_again(s)
+        if s.exact and affordable(s):
+            return _without_noise(s, 0, 0.0)
+        return start_again(s) if has(s.run, "ray") else at_first_scale(s)
     favoured = 1 if len(decrease) == 2 and decrease[1] > demanded(s) * decrease[0] else 0
     radii = [least_radius(s.radii, s.ray_values[i if d > 0.0 else favoured]) for i, d in enumerate(decrease)]
     endless = len(s.radii) > _MOST_DECADES

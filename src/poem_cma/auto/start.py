@@ -23,7 +23,8 @@ from poem_cma.auto.walks import Walks, estimate, shares_directions
 from poem_cma.core import Run
 
 __all__ = [
-    "DECADES", "after_start", "first_estimates", "start_again", "start_noisy", "start_rounded", "with_samples_enough",
+    "DECADES", "after_start", "at_first_scale", "first_estimates", "start_again", "start_noisy", "start_rounded",
+    "with_samples_enough",
 ]  # fmt: skip
 
 DECADES = 10.0 ** np.arange(3)  # as far as one looks along a ray at once
@@ -84,7 +85,7 @@ def after_start(s: AutoState, walks: Walks) -> Any:
         return start_again(_all_samples(s))
     metrics = [s.metric, in_units(s)] if _units_may_differ(s) else [s.metric]
     rays = np.array([s.s / D / size(s.s / D, D) for D in metrics])
-    radii = np.concatenate(([0.0, 0.0], s.R * DECADES))  # x_0 twice: is its noise shared?
+    radii = np.array([0.0, 0.0, *(s.R * DECADES if has(s.run, "ray") else [])])  # x_0 twice: is its noise shared?
     return s._replace(stage=RAY, rays=rays, radii=radii, ray_values=empty(len(rays), 0), between=False)
 
 
@@ -171,6 +172,11 @@ def start_again(s: AutoState) -> AutoState:
     step = _STRIDE if s.still else step_length(s.eps)
     s = s._replace(samples=s.samples + n, values=np.full((n, 1 + s.q), nan), step_calls=0, step=step)
     if s.nfev > _GIVE_UP_START * s.run.budget:
-        R = s.run.initial_distance
-        return next_step(at_scale(s._replace(R=R, dual=bounds_matter(s.run, R), settled=False)))
+        return at_first_scale(s)
     return with_room(s._replace(stage=START))  # mu may have grown
+
+
+def at_first_scale(s: AutoState) -> AutoState:
+    """Steps begin with POEM's first scale, which has yet to prove itself."""
+    R = s.run.initial_distance
+    return next_step(at_scale(s._replace(R=R, dual=bounds_matter(s.run, R), settled=False)))

@@ -12,7 +12,7 @@ from poem_cma.arithmetic import MANY, ONE, distance, inner, largest, length, plu
 from poem_cma.auto.choose import alphabet_of, compared, learn, next_estimator, too_dear, with_digits
 from poem_cma.auto.compare import checks, hand_over
 from poem_cma.auto.digits import Digits, calls_of
-from poem_cma.auto.directions import DIRECTIONS, SELDOM
+from poem_cma.auto.directions import SELDOM, directions_a_step
 from poem_cma.auto.estimators import step_length
 from poem_cma.auto.pick import pick_calls
 from poem_cma.auto.race import other_turn
@@ -114,7 +114,7 @@ def stepped(s: AutoState, g: Array, w: Any, value: Any, spread: Any, x: Array) -
     square = outward * outward
     gradients, G = s.s + g, plus(s.G, g, g)
     x, r, eta = _moved(s, g, gradients, G)
-    path_weight = s.path_weight + w
+    path_weight = s.path_weight + w if has(s.run, "averaging") else w  # of a path that is its last point only
     return s._replace(
         t=s.t + 1, x=x, r=r, eta=eta, s=gradients, G=G, weight=s.weight + w, path_weight=path_weight,
         last_weight=s.last_weight if s.trial and s.t > 0 else w, averages=_averages(s.averages, x, w / path_weight),
@@ -147,7 +147,7 @@ def weight(s: AutoState) -> float:
     dimension, but only one sample, and where gradients are of low rank it is the samples that count.
     """
     if s.trial:
-        return sqrt(DIRECTIONS / len(s.order))
+        return sqrt(directions_a_step(s.run) / len(s.order))
     return 1.0 if s.use_subspace and s.kind != WALK else s.q / len(s.order)
 
 

@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from poem_cma._types import Array
-from poem_cma.auto.directions import BESIDE, DIRECTIONS, SELDOM
+from poem_cma.auto.directions import BESIDE, SELDOM, directions_a_step
 from poem_cma.auto.state import START, STEP, AutoState, has
 
 __all__ = [
@@ -47,7 +47,8 @@ def in_time(s: AutoState, k: float, left: float) -> bool:
     In units of a gradient whose only noise is that of its sample, a step along q random directions tells
     1 / (1 + (k + 1) / q), and one in the subspace tells 1.
     """
-    told = s.t * DIRECTIONS / (DIRECTIONS + k + 1.0)
+    q = directions_a_step(s.run)
+    told = s.t * q / (q + k + 1.0)
     return left / in_subspace_calls(k) > _FAR_MORE * told
 
 
@@ -108,7 +109,7 @@ def still_inside(s: AutoState, slopes: Array) -> AutoState:
 
 def watching(s: AutoState) -> bool:
     """Whether steps along random directions can tell if gradients lie in the directions known: there must be fewer."""
-    return s.stage == STEP and 0 < len(s.subspace) <= DIRECTIONS - 2 and has(s.run, "subspace")
+    return s.stage == STEP and 0 < len(s.subspace) <= directions_a_step(s.run) - 2 and has(s.run, "subspace")
 
 
 def agreement(s: AutoState, directions: Array, slopes: Array) -> AutoState:

@@ -24,7 +24,7 @@ from poem_cma.auto.directions import FIRST, many_differences, many_gradients, wo
 from poem_cma.auto.estimators import around, stretch_of
 from poem_cma.auto.pick import pick_calls
 from poem_cma.auto.scale import rescaled
-from poem_cma.auto.state import HAAR, STEP, AutoState, is_even
+from poem_cma.auto.state import HAAR, STEP, AutoState, has, is_even
 from poem_cma.auto.steps import MOST_GROWTH, at_scale, ready, stepped, weight
 from poem_cma.auto.subspace import watching
 from poem_cma.auto.walks import DRAWN_AT_ONCE, slopes_of
@@ -71,6 +71,8 @@ def can_join(opt: Optimizer) -> bool:
         and s.eps < 1e-10  # values in single precision may turn out not to be
         and not s.run.domain.inside
         and s.x.dtype == np.float64
+        and has(s.run, "base")
+        and has(s.run, "flat")
         and len(s.x) <= _MOST_DIMENSIONS
         and bool(np.isnan(s.values).all())
         and s.nfev < _until(s)

@@ -92,13 +92,16 @@ class Walks:
         if held is None:
             if s.values.size * len(s.x) > _MOST_HELD:
                 self.forget()  # before the next is drawn: it may be most of the memory
-            held = self._held[j] = self._draw(s, j)
+            held = self._draw(s, j)
+            if isinstance(held, Haar) and not has(s.run, "base"):
+                held = held._replace(base=s.centre)
+            self._held[j] = held
         return held
 
     def needed(self, s: AutoState, j: int, v: Array) -> list[int]:
         """Which places of the j-th xi, whose values are v, are worth a call."""
         if s.kind == HAAR:
-            whole = s.stage == STEP and not s.sparse
+            whole = (s.stage == STEP and not s.sparse) or not has(s.run, "flat")
             return needed_directions(v, len(s.subspace) if s.use_subspace else 0, s.eps, whole)
         estimator = self(s, j)
         return estimator.needed(v[: estimator.size], s.eps)
@@ -128,8 +131,8 @@ class Walks:
         tangent = domain.tangent if isinstance(domain, Box) else _unchanged
         dense = s.active_trials > 3 and _activity(s) > 0.8
         whole = not has(s.run, "bisection")
-        base = None
-        if j == 1 and _related(s):
+        base = None if has(s.run, "base") else s.centre
+        if j == 1 and _related(s) and base is None:
             base = base_point(self.streams.block(Stream.DIRECTIONS, s.samples), s.centre, s.mu, s.metric, tangent)
             rng = self.streams.block(Stream.DIRECTIONS, s.samples + j)  # it is one that moves
         walk = draw_staircase(rng, s.centre, s.mu, s.metric, tangent, s.order, s.q, dense, whole, s.step, base)
