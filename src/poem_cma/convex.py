@@ -163,10 +163,10 @@ def vector(name: str, value: ArrayLike) -> float | Array:
 def weights(weight: ArrayLike, d: int) -> Array:
     """Checked, with a largest entry of 1."""
     checked: Array = np.asarray(weight, dtype=np.float64)
-    if checked.shape != (d,) or not ((checked > 0.0) & (checked < np.inf)).all():
+    if checked.shape != (d,) or not 0.0 < (least := checked.min()) <= (most := checked.max()) < np.inf:
         raise ValueError(f"weight must be an array of {d} positive finite numbers")
-    relative: Array = checked / checked.max()
-    return np.maximum(relative, LEAST_WEIGHT)
+    relative: Array = checked / most
+    return relative if least / most >= LEAST_WEIGHT else np.maximum(relative, LEAST_WEIGHT)
 
 
 def short(value: object) -> str:

@@ -13,6 +13,7 @@ precision resolves it.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from math import isfinite, isnan, log
 from typing import Any, NamedTuple
 
@@ -34,6 +35,22 @@ _ROUNDED = 2.0**-42  # the same, in the distance over which F would vanish: its 
 _EPS = float(np.finfo(float).eps)
 
 
+@cache
+def _powers(base: int) -> IntArray:
+    """Of the base, falling, as many as one call tells."""
+    powers: IntArray = base ** np.arange(int(log(_RANGE) / log(base) + 1e-9))[::-1]
+    powers.flags.writeable = False
+    return powers
+
+
+_FEW = np.arange(1.0, 2.0**16)  # it takes longer to write them down than to use them
+
+
+def _whole_numbers(n: int) -> Array:
+    """From 1 to n."""
+    return _FEW[:n] if n <= len(_FEW) else np.arange(1.0, n + 1.0)
+
+
 class Alphabet(NamedTuple):
     """The whole numbers from `low` to `high`, which has 0 among them."""
 
@@ -46,9 +63,7 @@ class Alphabet(NamedTuple):
 
     def weights(self, n: int) -> IntArray:
         """The steps along the axes of a block, in the least: there are two blocks at least, lest chance speaks."""
-        powers = self.base ** np.arange(int(log(_RANGE) / log(self.base) + 1e-9))
-        weights: IntArray = powers[::-1][: (n + 1) // 2]
-        return weights
+        return _powers(self.base)[: (n + 1) // 2]
 
     def __or__(self, other: Alphabet) -> Alphabet:
         return Alphabet(min(self.low, other.low), max(self.high, other.high))
@@ -155,10 +170,12 @@ class Digits:
         if not np.isfinite(ratio).all() or not ratio.any():
             return None
         # Where the steps along all axes make s, those of a block make s * ratio: which s make whole numbers?
-        s = np.arange(1.0, self.alphabet.high * int(self.marks.sum()) + 1.0)
-        for r in ratio[np.argsort(-np.abs(ratio))]:
+        ratios = sorted(ratio.tolist(), key=abs, reverse=True)
+        s = _whole_numbers(int(min(self.alphabet.high * int(self.marks.sum()), _RANGE / abs(ratios[0]))))
+        for r in ratios:
             number = s * r
-            s = s[(np.abs(number - np.round(number)) < _NEAR) & (np.abs(number) < _RANGE)]
+            number -= np.rint(number)
+            s = s[np.abs(number, out=number) < _NEAR]
         # And of which are the digits those that make s?
         low, base, weights = self.alphabet.low, self.alphabet.base, self._weights
         numbers = np.round(s[:, None] * ratio).astype(np.int64) - low * weights.sum()

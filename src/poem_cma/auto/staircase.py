@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import isfinite, isnan
+from math import isfinite, isnan, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -103,7 +103,9 @@ def draw_staircase(
     base = drawn if base is None else base
     axes = order if q >= len(order) else order[np.sort(rng.permutation(len(order))[:q])]
     signs = 2.0 * rng.integers(0, 2, len(axes)) - 1.0
-    steps = signs * rng.uniform(0.5, 1.5, len(axes)) * (step * mu / np.sqrt(len(axes))) / np.sqrt(metric[axes])
-    steps = (base[axes] + steps.astype(base.dtype)) - base[axes]  # the step as floating point holds it
-    steps[steps == 0.0] = np.finfo(steps.dtype).tiny
+    steps = signs * (rng.random(len(axes)) + 0.5) * (step * mu / sqrt(len(axes))) / np.sqrt(metric[axes])
+    start = base[axes]
+    steps = (start + steps.astype(base.dtype, copy=False)) - start  # the step as floating point holds it
+    if not steps.all():
+        steps[steps == 0.0] = np.finfo(steps.dtype).tiny
     return Staircase(base, axes, steps, dense, whole)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from poem_cma._types import Array
-from poem_cma.arithmetic import LONG, largest
+from poem_cma.arithmetic import LONG, largest, summed
 from poem_cma.auto.choose import alphabet_of
 from poem_cma.auto.digits import Digits, draw_digits
 from poem_cma.auto.directions import (
@@ -56,10 +56,12 @@ class Blocks:
         self._first = 0  # number of the block
         self._q = 0  # directions of each
 
-    def __call__(self, number: int, q: int, x: Array, tangent: Callable[[Array], Array]) -> Drawn:
+    def __call__(self, number: int, q: int, x: Array, tangent: Callable[[Array], Array], stage: int) -> Drawn:
+        """Those of a number, which is the first of a stage that asks so many, or a later one."""
         at = number - self._first
         if q != self._q or not 0 <= at < len(self._block):
-            count = max(1, DRAWN_AT_ONCE // ((q + 1) * len(x)))
+            size = (q + 1) * len(x)
+            count = max(1, DRAWN_AT_ONCE // size, min(stage, _MOST_HELD // size))
             rngs = (self._streams.block(Stream.DIRECTIONS, n) for n in range(number, number + count))
             block = drawn(rngs, count, q, x, tangent)
             if count == 1:
@@ -114,9 +116,10 @@ class Walks:
         domain = s.run.domain
         n = domain.hull_dimension(len(s.x))
         if s.kind == HAAR and not s.use_subspace:
-            now = self._blocks(s.samples + j, min(s.q, n), s.x, domain.tangent)
+            draw = min(s.q, n), s.x, domain.tangent, len(s.values)
+            now = self._blocks(s.samples + j, *draw)
             if j and _related(s):
-                first = self._blocks(s.samples, min(s.q, n), s.x, domain.tangent)
+                first = self._blocks(s.samples, *draw)
                 now = with_last_of(first, now) if shares_directions(s) else now
                 now = (*first[:2], now[2]) if j == 1 else now
             return haar(now, s.centre, s.mu, s.metric, domain.tangent, n, s.step)
@@ -156,7 +159,7 @@ def shares_directions(s: AutoState) -> bool:
 def _activity(s: AutoState) -> float:
     """How often an axis has made a difference."""
     rate = (s.active[s.order] + 1.0) / (s.tested[s.order] + 1.0)
-    return float(rate.mean())
+    return summed(rate) / len(rate)  # type: ignore[no-any-return]
 
 
 def _unchanged(V: Array) -> Array:
