@@ -49,6 +49,7 @@ from poem_cma.auto.state import (
     PROVE,
     RACE,
     RAY,
+    REPLAY,
     START,
     STEP,
     WALK,
@@ -148,7 +149,7 @@ class Auto:
             points = (np.array(proof_point(s, j, i, r)) for i, r in proof_places(s))
         else:
             points = (x.copy() for x in _compared(s))
-        number = sample_number(s, j) if s.stage == STEP else s.samples + j
+        number = sample_number(s, j) if s.stage == STEP and s.kind == REPLAY else s.samples + j
         return points, [number] * len(places)
 
     def advance(self, method: Method, s: AutoState, values: Values, walks: Walks, nfev: int) -> Any:

@@ -12,7 +12,6 @@ import numpy as np
 from poem_cma._types import Array
 from poem_cma.arithmetic import LONG, length
 from poem_cma.auto.estimators import ROUNDING, Tangent, around, base_point, one_by_one, stretch_of
-from poem_cma.auto.state import has
 from poem_cma.core import Run
 
 __all__ = [
@@ -55,7 +54,7 @@ SELDOM = 8
 
 def directions_a_step(run: Run) -> int:
     """How many random directions a step takes on one xi."""
-    return DIRECTIONS if has(run, "directions") else 1
+    return DIRECTIONS if run.method.settings.get("directions", True) else 1
 
 
 class Haar(NamedTuple):

@@ -49,8 +49,8 @@ def _entry(s: AutoState, j: int) -> int:
 
 
 def sample_number(s: AutoState, j: int) -> int:
-    """The number of the step's j-th xi."""
-    return int(s.numbers[_entry(s, j)]) if s.kind == REPLAY else s.samples + j
+    """The number of the j-th xi of a step that asks an old sample."""
+    return int(s.numbers[_entry(s, j)])
 
 
 def beside(s: AutoState, j: int) -> int:

@@ -180,10 +180,10 @@ def _entered(before: AutoState, s: AutoState) -> AutoState:
 
 def smoothed(s: AutoState) -> tuple[float, float]:
     """As in the core, from the first value of each xi."""
-    F = [v for v in s.values[:, 0].tolist() if isfinite(v)]
-    if len(F) == 1:
+    F = s.values[:, 0].tolist()
+    if len(F) == 1 and isfinite(F[0]):
         return running(s.value, s.value_spread, s.t, F[0])
-    return smoothed_value(s.value, s.value_spread, s.t, F)
+    return smoothed_value(s.value, s.value_spread, s.t, list(filter(isfinite, F)))
 
 
 def next_step(s: AutoState) -> AutoState:

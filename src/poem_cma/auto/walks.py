@@ -46,6 +46,9 @@ _WITHIN = 0.1
 #: So many random numbers are drawn together, for as many steps as they last.
 DRAWN_AT_ONCE = 2**13
 
+#: Or up to so many, if they are all that a stage needs.
+_DRAWN_FOR_A_STAGE = 2**16
+
 
 class Blocks:
     """What steps along random directions draw: worked out for several numbers at once."""
@@ -61,7 +64,7 @@ class Blocks:
         at = number - self._first
         if q != self._q or not 0 <= at < len(self._block):
             size = (q + 1) * len(x)
-            count = max(1, DRAWN_AT_ONCE // size, min(stage, _MOST_HELD // size))
+            count = max(1, DRAWN_AT_ONCE // size, min(stage, _DRAWN_FOR_A_STAGE // size))
             rngs = (self._streams.block(Stream.DIRECTIONS, n) for n in range(number, number + count))
             block = drawn(rngs, count, q, x, tangent)
             if count == 1:
@@ -95,8 +98,8 @@ class Walks:
             if s.values.size * len(s.x) > _MOST_HELD:
                 self.forget()  # before the next is drawn: it may be most of the memory
             held = self._draw(s, j)
-            if isinstance(held, Haar) and not has(s.run, "base"):
-                held = held._replace(base=s.centre)
+            if type(held) is Haar and "base" in s.run.method.settings:
+                held = held._replace(base=s.centre)  # it is switched off
             self._held[j] = held
         return held
 
