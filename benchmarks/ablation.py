@@ -25,6 +25,7 @@ PARTS: dict[str, dict[str, bool]] = {
     "directions": {"directions": False},
     "base": {"base": False},
     "flat": {"flat": False},
+    "common": {"common": False},
     "subspace": {"subspace": False},
     "metric": {"metric": False},
     "ray": {"ray": False},

@@ -361,8 +361,8 @@ def test_vectorised_walks_are_the_same_run() -> None:
 @pytest.mark.parametrize(
     "part",
     [
-        "walks", "bisection", "digits", "directions", "base", "flat", "subspace", "metric", "ray", "rescaling", "units",
-        "race", "newton", "averaging", "replay", "check", "pick",
+        "walks", "bisection", "digits", "directions", "base", "flat", "common", "subspace", "metric", "ray",
+        "rescaling", "units", "race", "newton", "averaging", "replay", "check", "pick",
     ],
 )  # fmt: skip
 def test_every_part_can_be_switched_off(part: str) -> None:
@@ -375,7 +375,16 @@ def test_every_part_can_be_switched_off(part: str) -> None:
     whole = pc.minimize(P.fun, np.zeros(d), **settings)
     without = pc.minimize(P.fun, np.zeros(d), method=method, **settings)
     assert P.full(without.x) < 0.6 * P.full(np.zeros(d))
-    if part not in ("digits", "flat", "subspace", "units", "race", "newton", "check"):  # they have nothing to do here
+    if part not in (
+        "digits",
+        "flat",
+        "common",
+        "subspace",
+        "units",
+        "race",
+        "newton",
+        "check",
+    ):  # they have nothing to do here
         assert whole.x.tobytes() != without.x.tobytes()
 
 

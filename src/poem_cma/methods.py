@@ -218,6 +218,7 @@ def auto(
     directions: bool = True,
     base: bool = True,
     flat: bool = True,
+    common: bool = True,
     subspace: bool = True,
     metric: bool = True,
     ray: bool = True,
@@ -255,6 +256,8 @@ def auto(
         Differences around a point drawn at random near x; without it around x itself, which is biased at kinks.
     flat : bool
         Leave a sample early where two random directions see no change.
+    common : bool
+        Tell a penalty on the size of x, which all samples have in common, from what is a sample's own.
     subspace : bool
         Exact slopes on the span of the gradients, where that is small.
     metric : bool
@@ -294,6 +297,7 @@ def auto(
         "directions": directions,
         "base": base,
         "flat": flat,
+        "common": common,
         "subspace": subspace,
         "metric": metric,
         "ray": ray,

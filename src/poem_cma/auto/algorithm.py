@@ -96,8 +96,8 @@ class Auto:
             most_calls=inf, parallel=False, active_trials=0, costs=empty(0), gradients=empty(0, d),
             subspace=empty(0, d), shares=empty(0), learning=False, use_subspace=False, inside=0.0, outside=0.0,
             agreed=0, turn=zero, turns=0, overlap=0.0, memory=empty(0, d), numbers=np.zeros(0, dtype=int), kept=0,
-            replayed=0, ridges=True, along=0.0, beside=0.0, before=x0, eps=_FLOAT32, sparse=False,
-            step=step_length(_FLOAT32),
+            replayed=0, ridges=True, along=0.0, beside=0.0, before=x0, penalised=False, penalty=empty(2),
+            hinted=empty(2), looks=0, eps=_FLOAT32, sparse=False, step=step_length(_FLOAT32),
             values=np.full((probes, 1 + q), nan), still=False, own=empty(0, d), rays=empty(0, d), radii=empty(0),
             ray_values=empty(0, 0), ray_errors=empty(0, 0), favoured=0, between=False,
             exact=has(run, "newton") and run.method.noiseless is not None, settled=True, picked=0, rival=-1, eta=0.0,
@@ -180,6 +180,8 @@ class Auto:
             asked=s.asked + len(asked), nfev=nfev, values=_filled(s.values, asked, values),
             eps=s.eps if s.eps != _FLOAT32 else _rounding(values), step_calls=s.step_calls + nfev - s.nfev,
         )  # fmt: skip
+        if s.penalised or s.kind != HAAR:
+            s = walks.without_penalty(s, asked)
         complete = everything or not self._asked(s, walks) or (s.trial and too_dear(s, sum(walks.sizes)))
         return s, complete or s.step_calls + sum(walks.sizes) > s.most_calls
 

@@ -52,7 +52,10 @@ def next_estimator(s: AutoState, left: float) -> AutoState:
         if replaying(s) and n + 1 <= left:
             return _using(s, REPLAY, n)
         growing = max(s.nfev / (_AXES_SHARE * _cost(s)), 4.0)
-        return _using(s, WALK, max(1, int(min(growing, n, left - 1))))
+        q = max(1, int(min(growing, n, left - 1)))
+        if q == n or run.domain.hull_dimension(len(s.x)) == n:
+            return _using(s, WALK, q)
+        return _using(s, HAAR, max(1, int(min(directions_a_step(run), left - 1))))
     if axes_allowed and s.nfev >= trial_at(s) and n + 1 <= left and affordable(s, n):
         return _using(s, WALK, n, trial=True)
     k = len(s.subspace)

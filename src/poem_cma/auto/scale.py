@@ -26,6 +26,7 @@ __all__ = [
 EVERY = 1.15  # growth of the gradients' weight between two looks at the scale
 _MOST_GROWTH = 4.0
 _BEYOND = 3.0  # times the scale
+_WITHIN_BOUNDS = 2.0  # times what chance makes of slopes, where a scale that is too large does little harm
 _MOST_LONGER = 3.0  # times: steps along a variable, because others have become steeper
 _NEAR = 0.05  # of the diameter
 _UNKNOWN = 0.01  # of what it was: where D falls below, it was not known
@@ -45,7 +46,9 @@ def bounds_matter(run: Run, radius: float) -> bool:
 
 def rescaled(s: AutoState) -> AutoState:
     """R follows the average, and D the slopes."""
-    R = followed(s.R, _distance(s), s.radial, s.radial_squares) if has(s.run, "rescaling") else s.R
+    R = s.R
+    if has(s.run, "rescaling"):
+        R = followed(R, _distance(s), s.radial, s.radial_squares, _WITHIN_BOUNDS if s.dual else 1.0)
     s = s._replace(
         R=R, radial=0.0, radial_squares=0.0, rescale_at=EVERY * s.weight, order=_order(s),
         grown=s.grown + 1 if R > 1.2 * s.R else 0,
@@ -93,16 +96,17 @@ def _order(s: AutoState) -> IntArray:
     return order
 
 
-def followed(R: float, r: float, radial: float, radial_squares: float) -> float:
+def followed(R: float, r: float, radial: float, radial_squares: float, doubt: float = 1.0) -> float:
     """R becomes r, the distance of the average from x_0, where the slopes along the way agree.
 
     The sum of <g, x - x_0> since the last look is negative where going further out would have paid, and positive where
-    less far would have. It must be more than chance makes it: noise alone would drive the scale, mostly to zero. But
-    noise does not lead an average three times as far away as R: there it is enough if slopes do not say the contrary.
+    less far would have. It must be more than chance makes it, so many times for the scale to become smaller: noise
+    alone would drive it, mostly to zero. But noise does not lead an average three times as far away as R: there it is
+    enough if slopes do not say the contrary.
     """
     r, chance = min(r, _MOST_GROWTH * R), sqrt(radial_squares)
-    further = r > R and radial < (-chance if r < _BEYOND * R else chance)
-    less_far = 0.0 < r < R and radial > chance
+    further = r > R and radial < (-chance if r < _BEYOND * R else 0.0)
+    less_far = 0.0 < r < R and radial > doubt * chance
     return r if further or less_far else R
 
 
@@ -134,6 +138,7 @@ def measurable(s: AutoState) -> bool:
     """Whether a metric can be used, and all axes are known."""
     return (
         has(s.run, "metric")
+        and s.penalty[0] == 0.0  # who penalises |x|^2 measures all variables alike
         and s.run.domain.weighted
         and len(s.order) == len(s.x)
         and float(s.tested.min(initial=np.inf)) > 0.0

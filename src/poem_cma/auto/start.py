@@ -19,7 +19,7 @@ from poem_cma.auto.remarks import STAIRS
 from poem_cma.auto.scale import bounds_matter, in_units, measurable, spread_of_slopes
 from poem_cma.auto.state import HAAR, RAY, START, WALK, AutoState, empty, has, size
 from poem_cma.auto.steps import at_scale, next_step, noted, smoothed, weight, with_room
-from poem_cma.auto.walks import Walks, estimate, shares_directions
+from poem_cma.auto.walks import Walks, estimate, shares_directions, with_penalty
 from poem_cma.core import Run
 
 __all__ = [
@@ -74,6 +74,8 @@ def after_start(s: AutoState, walks: Walks) -> Any:
         if g is not None:
             common.append(slopes[-SHARED:])
             s = noted(s, estimator, j, g, slopes)
+            if s.penalised:
+                s, g = with_penalty(s, estimator, g)
             g = w * g
             s = s._replace(s=s.s + g, G=s.G + g**2, weight=s.weight + w)
             s.own[j : j + 1] = g

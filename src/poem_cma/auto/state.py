@@ -100,6 +100,11 @@ class AutoState(NamedTuple):
     along: float  # the energy of replays in the directions known, and
     beside: float  # beside them
     before: Array  # the average before samples were asked again
+    # what all samples have in common
+    penalised: bool  # whether there is a penalty on the size of x, and
+    penalty: Array  # (2,) how large it is: see `common`
+    hinted: Array  # the same, as one sample has shown it
+    looks: int  # for it
     # the step under way
     eps: float  # to which values are rounded: float32's, until one is seen that is not
     sparse: bool  # whether a sample was flat, or a call failed, so far

@@ -22,7 +22,7 @@ from poem_cma.auto.scale import EVERY, in_subspace, rescaled
 from poem_cma.auto.staircase import Staircase
 from poem_cma.auto.state import CHECK, HAAR, RACE, REPLAY, STEP, WALK, AutoState, has, is_even, unknown
 from poem_cma.auto.subspace import agreement, still_inside, watching
-from poem_cma.auto.walks import Walks, estimate
+from poem_cma.auto.walks import Walks, estimate, with_penalty
 from poem_cma.core import smoothed as running
 from poem_cma.core import smoothed_value
 
@@ -56,6 +56,10 @@ def after_step(s: AutoState, asked: AutoState, walks: Walks) -> AutoState:
         s = noted(s, estimator, j, g, slopes)
         left = inside and not s.use_subspace and s.kind == HAAR  # what it saw beside is why, and counts for too much
         if not left and (s.kind != REPLAY or s.ridges):
+            if s.penalised:
+                unit = s.unit
+                s, g = with_penalty(s, estimator, g)
+                total = total * (unit / s.unit) if total is not None and unit != s.unit else total
             total, count = g if total is None else total + g, count + 1
     walks.forget()
     del estimator  # and its directions, which may be most of the memory

@@ -73,6 +73,7 @@ def can_join(opt: Optimizer) -> bool:
         and s.x.dtype == np.float64
         and has(s.run, "base")
         and has(s.run, "flat")
+        and not s.penalised
         and len(s.x) <= _MOST_DIMENSIONS
         and bool(np.isnan(s.values).all())
         and s.nfev < _until(s)

@@ -11,6 +11,7 @@ import numpy as np
 from poem_cma._types import Array
 from poem_cma.arithmetic import LONG, largest, summed
 from poem_cma.auto.choose import alphabet_of
+from poem_cma.auto.common import common_gradient, common_value, dense, in_common, penalties
 from poem_cma.auto.digits import Digits, draw_digits
 from poem_cma.auto.directions import (
     BESIDE,
@@ -24,15 +25,16 @@ from poem_cma.auto.directions import (
     needed_directions,
     with_last_of,
 )
-from poem_cma.auto.estimators import base_point
+from poem_cma.auto.estimators import base_point, stretch_of
 from poem_cma.auto.plausible import ABSURD
 from poem_cma.auto.replay import beside, remembered
 from poem_cma.auto.staircase import Staircase, draw_staircase
 from poem_cma.auto.state import HAAR, REPLAY, START, STEP, AutoState, has, in_unit
 from poem_cma.domains import Box
+from poem_cma.oracle import matrix
 from poem_cma.randomness import Stream, Streams
 
-__all__ = ["DRAWN_AT_ONCE", "Walks", "estimate", "shares_directions", "slopes_of"]
+__all__ = ["DRAWN_AT_ONCE", "Walks", "estimate", "shares_directions", "slopes_of", "with_penalty"]
 
 #: An array, or a list where there are few.
 Numbers = Any
@@ -42,6 +44,9 @@ _MOST_HELD = 2**20
 
 #: Steps that are digits are no longer than this part of the smoothing radius: there is room for them.
 _WITHIN = 0.1
+
+#: For what samples have in common one looks so often, at values that are rounded no more than this.
+_MOST_LOOKS, _EXACT = 64, 1e-13
 
 #: So many random numbers are drawn together, for as many steps as they last.
 DRAWN_AT_ONCE = 2**13
@@ -110,6 +115,32 @@ class Walks:
             return needed_directions(v, len(s.subspace) if s.use_subspace else 0, s.eps, whole)
         estimator = self(s, j)
         return estimator.needed(v[: estimator.size], s.eps)
+
+    def without_penalty(self, s: AutoState, asked: list[tuple[int, list[int]]]) -> AutoState:
+        """The state with values but for what all samples have in common; which may be seen now, in what was asked."""
+        if s.penalised:
+            s = self._less(s, asked, s.penalty)
+        exact = s.eps < _EXACT and len(s.x) <= LONG and s.run.domain.hull_dimension(len(s.x)) == len(s.x)
+        if not exact or s.looks >= _MOST_LOOKS or s.run.ahead or not has(s.run, "common"):
+            return s
+        for j, _ in asked:
+            known = _known(s.values[j])
+            if dense(known, F := s.values[j][known], s.eps):
+                seen = penalties(matrix(self(s, j).points(known)), F, s.eps)
+                before, s = s, s._replace(looks=s.looks + 1, hinted=seen if seen.any() else s.hinted)
+                if seen.any() and in_common(seen, before.hinted, s.penalty):
+                    s = s._replace(penalised=True, penalty=s.penalty + seen)
+                    s = s._replace(costs=s.costs[:0], step_calls=2 * len(s.values))  # as few as now a walk may take
+                    return self._less(s, [(i, _known(v)) for i, v in enumerate(s.values)], seen)
+        return s
+
+    def _less(self, s: AutoState, asked: list[tuple[int, list[int]]], penalty: Array) -> AutoState:
+        values = s.values.copy()
+        for j, places in asked:
+            if places:
+                estimator = self(s, j)
+                values[j, places] -= common_value(penalty, matrix(estimator.points(places)), base_of(estimator))
+        return s._replace(values=values)
 
     def forget(self) -> None:
         """Drop what is held; it is drawn again, the same, if it is asked for."""
@@ -184,7 +215,39 @@ def estimate(s: AutoState, estimator: Haar | Staircase | Digits, j: int) -> tupl
             return _sparse(s), None, v
         s = in_unit(s, max(s.unit, _unit(change, steps, peak)))
         slopes = slopes_of(change, steps, s.unit)
-    return s, estimator.gradient(slopes, len(s.x)), slopes
+    g = estimator.gradient(slopes, len(s.x))
+    return s, g if isinstance(estimator, Haar) else _within(g, s), slopes
+
+
+def _within(g: Array, s: AutoState) -> Array:
+    """What of a gradient lies within the domain, in the metric: the rest moves nothing, and may be most of it."""
+    domain = s.run.domain
+    if domain.hull_dimension(len(s.x)) == len(s.order):
+        return g
+    stretch = stretch_of(s.metric)
+    within: Array = domain.tangent(g / stretch, 1.0 / stretch) * stretch
+    return within
+
+
+def base_of(estimator: Haar | Staircase | Digits) -> Array:
+    """The point around which differences are taken."""
+    return estimator.walk.base if isinstance(estimator, Digits) else estimator.base
+
+
+def with_penalty(s: AutoState, estimator: Haar | Staircase | Digits, g: Array) -> tuple[AutoState, Array]:
+    """A gradient, and that of what all samples have in common."""
+    common = common_gradient(s.penalty, base_of(estimator))
+    unit, size = s.unit, largest(common)
+    if size > unit:
+        s = in_unit(s, float(2.0 ** frexp(size)[1]))
+        g = g * (unit / s.unit)
+    return s, g + common / s.unit if size > 0.0 else g
+
+
+def _known(v: Array) -> list[int]:
+    """The places with a value."""
+    places: list[int] = np.isfinite(v).nonzero()[0].tolist()
+    return places
 
 
 def slopes_of(change: Numbers, steps: Any, unit: float) -> Numbers:

@@ -1,0 +1,111 @@
+"""What all samples have in common: a penalty on the size of x, as half of all users add to a loss.
+
+A sample of a loss may depend on few variables, and be told in few calls; with a penalty, lambda / 2 |x|^2 or
+lambda |x|_1, it depends on all. But then F changes along most axes by the same lambda times the change of |x|^2 / 2, or
+of |x|_1, to the last digit, and on another sample with the same lambda. Once that is seen, the penalty is subtracted
+from every value, and its gradient, which is known, is added to every estimate. Right or wrong, this biases nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from poem_cma._types import Array
+from poem_cma.auto.estimators import ROUNDING
+
+__all__ = ["common_gradient", "common_value", "dense", "in_common", "penalties"]
+
+_LEAST = 8  # changes of F that must be known for a penalty to be seen
+_CLEAR = 1.0  # times what counts as rounding: a change
+_FLAT = 0.25  # of a walk, at most, over which F may not change
+_AGREE = 0.4  # of the changes, at least, must be the penalty's
+_NEAR = 0.5  # of what counts as rounding, by which they may differ from it
+_SAME = 1e-6  # of the penalty: two samples agree so well
+_DIGITS = 1e-4  # of a penalty: what is left of it
+_CLOSER = (
+    1e-4,
+    1e-6,
+    1e-8,
+    0.0,
+    0.0,
+)  # of a change, beside rounding: agrees with a proposal, and with ever better fits
+
+
+def common_value(penalty: Array, X: Array, base: Array) -> Any:
+    """By how much lambda / 2 |x|^2 + lambda' |x|_1 is higher at points than at the base."""
+    return penalty @ _shapes(X) - penalty @ _shapes(base)
+
+
+def common_gradient(penalty: Array, x: Array) -> Array:
+    """At a point."""
+    g: Array = penalty[0] * x + penalty[1] * np.sign(x)
+    return g
+
+
+def _shapes(X: Array) -> Array:
+    """What the two penalties are multiples of."""
+    return np.array([0.5 * np.einsum("...d,...d->...", X, X), np.abs(X).sum(axis=-1)])
+
+
+def dense(places: list[int], F: Array, eps: float) -> bool:
+    """Whether values at places of a walk change nearly everywhere, so that there may be a penalty."""
+    if len(F) <= _LEAST:
+        return False
+    flat = np.abs(np.diff(F)) <= _CLEAR * ROUNDING * eps * float(np.abs(F).max())
+    return float(np.diff(places)[flat].sum()) <= _FLAT * (places[-1] - places[0])
+
+
+def penalties(X: Array, F: Array, eps: float) -> Array:
+    """The penalty that values of a sample along a walk (n, d) show, (2,); zeros where they show none."""
+    near = ROUNDING * eps * float(np.abs(F).max())
+    change, shapes = np.diff(F), np.diff(_shapes(X))
+    used = (np.abs(change) > _CLEAR * near) & shapes.all(axis=0)
+    change, shapes = change[used], shapes[:, used]
+    found = np.zeros(2)
+    for kinds in ([0], [1], [0, 1]):
+        if len(change) >= _LEAST:
+            factors, agree = _fitted(change, shapes[kinds], near)
+            if agree >= _AGREE * len(change):
+                found[kinds] = factors
+                break
+    return found
+
+
+def in_common(seen: Array, hinted: Array, known: Array) -> bool:
+    """Whether a penalty is believed: another sample has shown the same, or it only adds digits to one that is known."""
+    again = np.abs(seen - hinted) <= _SAME * (np.abs(hinted) + np.abs(known))
+    return bool((again | (np.abs(seen) <= _DIGITS * np.abs(known))).all())
+
+
+def _fitted(change: Array, shapes: Array, near: float) -> tuple[Array, int]:
+    """The multiples of the shapes that as many changes as possible are, and how many these are.
+
+    Every few changes, as many as there are shapes, say what the multiples would be; the best of these proposals is then
+    fitted to all changes that agree with it.
+    """
+    k, n = shapes.shape
+    first = np.arange(n)
+    sets = np.stack([(first + j) % n for j in range(k)])
+    S = np.moveaxis(shapes[:, sets], 0, -1).swapaxes(0, 1)  # (n, k, k)
+    with np.errstate(all="ignore"):
+        proposals = change / shapes if k == 1 else _solved(S, change[sets].T).T  # (k, n)
+        off = np.abs(change - proposals.T @ shapes)
+        agree = off <= _CLOSER[0] * np.abs(change) + _NEAR * near
+    best = agree[int(agree.sum(axis=1).argmax())]
+    factors = np.zeros(k)
+    for closer in _CLOSER[1:]:
+        if best.sum() < max(k, 2):
+            return factors, 0
+        factors = np.linalg.lstsq(shapes[:, best].T, change[best], rcond=None)[0]
+        best = np.abs(change - factors @ shapes) <= closer * np.abs(change) + _NEAR * near
+    return factors, int(best.sum())
+
+
+def _solved(S: Array, c: Array) -> Array:
+    """Of two equations each, (n, 2, 2) and (n, 2)."""
+    det = S[:, 0, 0] * S[:, 1, 1] - S[:, 0, 1] * S[:, 1, 0]
+    a = (c[:, 0] * S[:, 1, 1] - c[:, 1] * S[:, 0, 1]) / det
+    b = (c[:, 1] * S[:, 0, 0] - c[:, 0] * S[:, 1, 0]) / det
+    return np.stack([a, b], axis=1)
