@@ -1,4 +1,4 @@
-"""What all samples have in common: a penalty on the size of x, as half of all users add to a loss.
+"""What all samples have in common: a penalty on the size of x, as is often added to a loss.
 
 A sample of a loss may depend on few variables, and be told in few calls; with a penalty, lambda / 2 |x|^2 or
 lambda |x|_1, it depends on all. But then F changes along most axes by the same lambda times the change of |x|^2 / 2, or
@@ -24,13 +24,9 @@ _AGREE = 0.4  # of the changes, at least, must be the penalty's
 _NEAR = 0.5  # of what counts as rounding, by which they may differ from it
 _SAME = 1e-6  # of the penalty: two samples agree so well
 _DIGITS = 1e-4  # of a penalty: what is left of it
-_CLOSER = (
-    1e-4,
-    1e-6,
-    1e-8,
-    0.0,
-    0.0,
-)  # of a change, beside rounding: agrees with a proposal, and with ever better fits
+_PROPOSALS = 64
+# Of a change, beside rounding: what agrees with a proposal, and with ever better fits to all that do.
+_CLOSER = (1e-4, 1e-6, 1e-8, 0.0, 0.0)
 
 
 def common_value(penalty: Array, X: Array, base: Array) -> Any:
@@ -86,11 +82,9 @@ def _fitted(change: Array, shapes: Array, near: float) -> tuple[Array, int]:
     fitted to all changes that agree with it.
     """
     k, n = shapes.shape
-    first = np.arange(n)
-    sets = np.stack([(first + j) % n for j in range(k)])
-    S = np.moveaxis(shapes[:, sets], 0, -1).swapaxes(0, 1)  # (n, k, k)
+    i = np.unique(np.linspace(0, n - 1, _PROPOSALS).astype(int))
     with np.errstate(all="ignore"):
-        proposals = change / shapes if k == 1 else _solved(S, change[sets].T).T  # (k, n)
+        proposals = (change / shapes)[:, i] if k == 1 else _solved(shapes, change, i, (i + 1) % n)
         off = np.abs(change - proposals.T @ shapes)
         agree = off <= _CLOSER[0] * np.abs(change) + _NEAR * near
     best = agree[int(agree.sum(axis=1).argmax())]
@@ -103,9 +97,9 @@ def _fitted(change: Array, shapes: Array, near: float) -> tuple[Array, int]:
     return factors, int(best.sum())
 
 
-def _solved(S: Array, c: Array) -> Array:
-    """Of two equations each, (n, 2, 2) and (n, 2)."""
-    det = S[:, 0, 0] * S[:, 1, 1] - S[:, 0, 1] * S[:, 1, 0]
-    a = (c[:, 0] * S[:, 1, 1] - c[:, 1] * S[:, 0, 1]) / det
-    b = (c[:, 1] * S[:, 0, 0] - c[:, 0] * S[:, 1, 0]) / det
-    return np.stack([a, b], axis=1)
+def _solved(shapes: Array, change: Array, i: Any, j: Any) -> Array:
+    """The multiples of two shapes by which the i-th and the j-th changes come about, (2, len(i))."""
+    (a, b), c = shapes, change
+    det = a[i] * b[j] - a[j] * b[i]
+    multiples: Array = np.stack([c[i] * b[j] - c[j] * b[i], a[i] * c[j] - a[j] * c[i]]) / det
+    return multiples

@@ -104,7 +104,7 @@ class AutoState(NamedTuple):
     penalised: bool  # whether there is a penalty on the size of x, and
     penalty: Array  # (2,) how large it is: see `common`
     hinted: Array  # the same, as one sample has shown it
-    looks: int  # for it
+    looks: int  # for it that were in vain
     # the step under way
     eps: float  # to which values are rounded: float32's, until one is seen that is not
     sparse: bool  # whether a sample was flat, or a call failed, so far

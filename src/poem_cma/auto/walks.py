@@ -45,8 +45,8 @@ _MOST_HELD = 2**20
 #: Steps that are digits are no longer than this part of the smoothing radius: there is room for them.
 _WITHIN = 0.1
 
-#: For what samples have in common one looks so often, at values that are rounded no more than this.
-_MOST_LOOKS, _EXACT = 64, 1e-13
+#: For what samples have in common one looks so often in vain, at values that are rounded no more than this.
+_MOST_LOOKS, _EXACT = 24, 1e-13
 
 #: So many random numbers are drawn together, for as many steps as they last.
 DRAWN_AT_ONCE = 2**13
@@ -127,8 +127,11 @@ class Walks:
             known = _known(s.values[j])
             if dense(known, F := s.values[j][known], s.eps):
                 seen = penalties(matrix(self(s, j).points(known)), F, s.eps)
-                before, s = s, s._replace(looks=s.looks + 1, hinted=seen if seen.any() else s.hinted)
-                if seen.any() and in_common(seen, before.hinted, s.penalty):
+                if not seen.any():
+                    s = s._replace(looks=s.looks + 1)
+                    continue
+                before, s = s, s._replace(hinted=seen)
+                if in_common(seen, before.hinted, s.penalty):
                     s = s._replace(penalised=True, penalty=s.penalty + seen)
                     s = s._replace(costs=s.costs[:0], step_calls=2 * len(s.values))  # as few as now a walk may take
                     return self._less(s, [(i, _known(v)) for i, v in enumerate(s.values)], seen)
