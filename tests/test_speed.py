@@ -63,7 +63,7 @@ def test_a_step_of_auto_takes_few_function_calls(vectorized: bool, python: float
     def funnel(X: np.ndarray) -> Any:
         return np.abs(X).sum(axis=-1)
 
-    method = pc.methods.auto(newton=False)  # steps as where there is noise
+    method = pc.methods.auto(newton=False, common=False)  # steps as where there is noise
     opt = pc.Optimizer(np.full(D, 0.05), method=method, domain=pc.Ball(1.0), budget=2000, seed=0)
     oracle = Oracle(funnel, None, Streams(0), vectorized)
     while opt.nfev < 1110:  # the average was compared with x_0 for the last time

@@ -56,7 +56,7 @@ def after_start(s: AutoState, walks: Walks) -> Any:
 
     Where F changes over some distance, but not at all over a hundredth of it, it has steps: pairs far apart take over.
     """
-    if _drowned(s.values, s.eps):
+    if not s.penalised and _drowned(s.values, s.eps):
         still = _still(s)
         distance = _FURTHER * s.step * s.mu
         mu = distance / (_STRIDE if still else step_length(s.eps))

@@ -121,7 +121,7 @@ class Walks:
         if s.penalised:
             s = self._less(s, asked, s.penalty)
         exact = s.eps < _EXACT and len(s.x) <= LONG and s.run.domain.hull_dimension(len(s.x)) == len(s.x)
-        if not exact or s.looks >= _MOST_LOOKS or s.run.ahead or not has(s.run, "common"):
+        if not exact or s.exact or s.looks >= _MOST_LOOKS or s.run.ahead or not has(s.run, "common"):
             return s
         for j, _ in asked:
             known = _known(s.values[j])
