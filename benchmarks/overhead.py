@@ -135,7 +135,8 @@ def count_calls(method: str, budget: int, before: int, answers: int) -> None:
             seen["compiled"] += 1
 
     opt = pc.Optimizer(np.zeros(D), method=method, domain=pc.Ball(1.0), budget=budget, seed=0)
-    oracle = Oracle(lambda x, i: float(x[i] + x.dot(x)), lambda rng: int(rng.integers(D)), Streams(0))
+    fun, _, sample = objectives()["noisy"]
+    oracle = Oracle(fun, sample, Streams(0))
     for _ in range(before):
         opt.answer(oracle.evaluate)
     first, calls = opt.nit, opt.nfev

@@ -3,10 +3,10 @@
     python benchmarks/replicas.py [--rounds 5] [--budget 2000]
 
 At d = 112, for POEM and for `auto`, around a trivial objective (a sum of squares, one call for all rows), around the
-same with a random slope, and around the hinge loss on a random sample, which every run draws for itself. Printed is the
-processor time of one oracle call, alone and together, and the ratio (the median over rounds); then how it grows with
-the number of replicas. Then the same for cells of `poem-cma reproduce`, whose runs are looked at on the way: seconds
-for all seeds of a cell.
+same with a random slope along every variable, and around the hinge loss on a random sample, which every run draws for
+itself. Printed is the processor time of one oracle call, alone and together, and the ratio (the median over rounds);
+then how it grows with the number of replicas. Then the same for cells of `poem-cma reproduce`, whose runs are looked at
+on the way: seconds for all seeds of a cell.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ def problems() -> dict[str, tuple[Callable[..., Any], Callable[..., Any], Any]]:
     return {
         "trivial": (lambda x: float(x.dot(x)), lambda X: np.einsum("nd,nd->n", X, X), None),
         "noisy": (
-            lambda x, z: float(x.dot(x) + z * x[0]),
-            lambda X, z: np.einsum("nd,nd->n", X, X) + z * X[:, 0],
-            lambda rng: rng.normal(),
+            lambda x, i: float(x.dot(x) + A[i].dot(x)),
+            lambda X, i: np.einsum("nd,nd->n", X, X) + np.einsum("nd,nd->n", A[i], X),
+            lambda rng: rng.integers(N),
         ),
         "hinge": (hinge, hinge_rows, lambda rng: rng.integers(N)),
     }
