@@ -18,7 +18,6 @@ from poem_cma.auto.estimators import ROUNDING
 __all__ = ["common_gradient", "common_value", "dense", "in_common", "penalties"]
 
 _LEAST = 8  # changes of F that must be known for a penalty to be seen
-_CLEAR = 1.0  # times what counts as rounding: a change
 _FLAT = 0.25  # of a walk, at most, over which F may not change
 _AGREE = 0.4  # of the changes, at least, must be the penalty's
 _NEAR = 0.5  # of what counts as rounding, by which they may differ from it
@@ -49,15 +48,20 @@ def dense(places: list[int], F: Array, eps: float) -> bool:
     """Whether values at places of a walk change nearly everywhere, so that there may be a penalty."""
     if len(F) <= _LEAST:
         return False
-    flat = np.abs(np.diff(F)) <= _CLEAR * ROUNDING * eps * float(np.abs(F).max())
+    flat = np.abs(np.diff(F)) <= _rounding(F, eps)
     return float(np.diff(places)[flat].sum()) <= _FLAT * (places[-1] - places[0])
+
+
+def _rounding(F: Array, eps: float) -> float:
+    """The change of F that counts as none, as on a walk."""
+    return ROUNDING * eps * float(np.abs(F).max())
 
 
 def penalties(X: Array, F: Array, eps: float) -> Array:
     """The penalty that values of a sample along a walk (n, d) show, (2,); zeros where they show none."""
-    near = ROUNDING * eps * float(np.abs(F).max())
+    near = _rounding(F, eps)
     change, shapes = np.diff(F), np.diff(_shapes(X))
-    used = (np.abs(change) > _CLEAR * near) & shapes.all(axis=0)
+    used = (np.abs(change) > near) & shapes.all(axis=0)
     change, shapes = change[used], shapes[:, used]
     found = np.zeros(2)
     for kinds in ([0], [1], [0, 1]):

@@ -242,7 +242,7 @@ def with_penalty(s: AutoState, estimator: Haar | Staircase | Digits, g: Array) -
     common = common_gradient(s.penalty, base_of(estimator))
     unit, size = s.unit, largest(common)
     if size > unit:
-        s = in_unit(s, float(2.0 ** frexp(size)[1]))
+        s = in_unit(s, _unit([size], 1.0, size))
         g = g * (unit / s.unit)
     return s, g + common / s.unit if size > 0.0 else g
 
