@@ -157,6 +157,20 @@ def test_a_run_that_starts_to_fail_for_good_stops() -> None:
     assert P.full(result.x) < P.full(np.zeros(P.d))
 
 
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_a_sample_that_fails_as_a_whole_does_not_end_the_run(noise: float) -> None:
+    """All the points of its probe fail, more than would end a run if they were of many."""
+    d = 250
+
+    def fun(x: np.ndarray, xi: float) -> float:
+        return float(((x - 1.0) ** 2).sum() + noise * xi * x.sum()) if xi < 0.8 else float("nan")
+
+    result = pc.minimize(fun, np.zeros(d), sample=lambda rng: rng.random(), budget=20_000, seed=0, evaluate=0)
+    assert result.success
+    assert result.failures > 0
+    assert ((result.x - 1.0) ** 2).sum() < 0.1 * d
+
+
 @pytest.mark.parametrize("how", ["raise", "nan"])
 @pytest.mark.parametrize("vectorized", [False, True, "rows"])
 def test_raise_raises_with_the_point_and_the_result_so_far(how: str, vectorized: Any) -> None:

@@ -13,6 +13,11 @@ from poem_cma.history import History
 __all__ = ["Lane", "Lanes", "algorithm_of"]
 
 
+#: A run ends after so many calls in a row, of so many probes, without one usable difference: if a sample fails as a
+#: whole, all the points of its probe do, which may be many.
+BARREN_CALLS, BARREN_PROBES = 200, 10
+
+
 class Lane:
     """A step in flight: the probes of its present stage, and what has been told of them.
 
@@ -61,7 +66,8 @@ class Lanes:
     history: History
     failures: int
     _state: Any  # the last that was reached
-    _barren: int  # calls since the last usable difference
+    _barren: int  # calls since the last usable difference,
+    _barren_probes: int  # and probes
 
     def _start(self) -> None:
         self._plain = False  # whether the stage is a single probe that nobody holds, and nothing is unusual
@@ -78,6 +84,11 @@ class Lanes:
         self._to_ask: deque[tuple[Lane, int]] = deque()  # stages, by their first probes, in the order of these
         randoms = self._algorithm.randoms(run.method, run, self.seed)
         self._lanes = [Lane(self._state, randoms)]  # steps in flight, the first of which is the next to be taken
+
+    @property
+    def _pointless(self) -> bool:
+        """Whether so many calls in a row have failed that there is no point in going on."""
+        return self._barren >= BARREN_CALLS and self._barren_probes >= BARREN_PROBES
 
     def _go_on_from(self, state: Any) -> None:
         """From a state with nothing in flight."""
@@ -140,7 +151,7 @@ class Lanes:
         lane.calls += len(F)
         if isfinite(sum(F)) and not again:
             lane.values[i] = F
-            self._barren = 0
+            self._barren = self._barren_probes = 0
         elif self._failed(lane, i, F, again):
             return  # the base value is asked again
         lane.waiting -= 1
@@ -161,6 +172,7 @@ class Lanes:
         lane.values[i] = F
         usable = self._algorithm.usable(self._active, F)
         self._barren = 0 if usable else self._barren + (1 if again else len(F))
+        self._barren_probes = 0 if usable else self._barren_probes + (not again)
         if again or base is None or isfinite(F[base]) or not any(map(isfinite, F)) or not self._one_more_call(lane):
             return False
         lane.repeats += 1

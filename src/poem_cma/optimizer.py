@@ -23,9 +23,6 @@ from poem_cma.setup import check_ahead, check_batch, check_budget, check_scale, 
 
 __all__ = ["Optimizer"]
 
-#: So many calls in a row without one usable difference end a run.
-BARREN_CALLS = 200
-
 
 class Optimizer(Lanes):
     """Minimise by asking for points and telling their values.
@@ -90,12 +87,12 @@ class Optimizer(Lanes):
         self._state: Any = algorithm_of(run.method).begin(run.method, run)
         self.history = History()
         self.failures = 0
-        self._barren = 0  # calls since the last usable difference
+        self._barren = self._barren_probes = 0
         self._start()
 
     def ask(self) -> Probe | None:
         """The next probe, or None when everything asked so far must be told first, or the run is over."""
-        if self._barren >= BARREN_CALLS:
+        if self._pointless:
             return None
         if self._plain:  # no longer: somebody else will hold a probe
             self._plain = False
@@ -146,7 +143,7 @@ class Optimizer(Lanes):
             else:
                 self._take_alone(F)
             return True
-        if self._barren >= BARREN_CALLS:
+        if self._pointless:
             return False
         if self._again:
             probe = self._base_probe(*self._again.popleft())
@@ -164,7 +161,7 @@ class Optimizer(Lanes):
     @property
     def done(self) -> bool:
         """Whether the budget is spent, or so many calls in a row have failed that going on is pointless."""
-        return not self._lanes[0].sizes or self._barren >= BARREN_CALLS
+        return not self._lanes[0].sizes or self._pointless
 
     @property
     def one_probe(self) -> bool:
@@ -214,7 +211,7 @@ class Optimizer(Lanes):
     def _status(self) -> tuple[int, str]:
         if self.failures and self.failures == self._nfev:
             return Status.FAILURES, f"all {self._nfev} calls failed"
-        if self._barren >= BARREN_CALLS:
+        if self._pointless:
             return (
                 Status.FAILURES,
                 f"stopped: failures left no usable difference in the last {self._barren} calls",

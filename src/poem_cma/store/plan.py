@@ -89,7 +89,7 @@ def with_budget(opt: Optimizer, budget: float) -> None:
     preliminary = run.pairs * run.method.difference.calls
     steps = run.method.settings.get("steps") or (budget - preliminary) // calls_per_step(run.method, run.batch)
     run = run._replace(budget=budget, steps=steps)
-    opt._barren = 0
+    opt._barren = opt._barren_probes = 0
     if _ahead(opt):
         opt._state = s._replace(run=run)
         for lane in opt._lanes:
