@@ -44,6 +44,22 @@ def test_nothing_is_seen_where_there_is_none() -> None:
         assert not penalties(X, F, EPS).any()
 
 
+def test_slopes_of_equal_size_are_no_penalty() -> None:
+    """Near zero every second one is that of lambda |x|_1, and on every sample that is the same plane."""
+    d = 40
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        base, slopes = 1e-6 * rng.normal(size=d), 0.7 * rng.choice([-1.0, 1.0], size=d)
+        X = base + 1e-8 * np.tri(d + 1, d, -1)
+        assert not penalties(X, X @ slopes, EPS).any()
+
+
+def test_what_is_less_than_nothing_is_no_penalty() -> None:
+    seen = np.array([-0.01, 0.0])
+    assert not in_common(seen, seen, np.zeros(2))
+    assert in_common(1e-9 * seen, np.zeros(2), -seen)
+
+
 def test_one_sample_is_not_believed() -> None:
     none, seen = np.zeros(2), np.array([0.01, 0.0])
     assert not in_common(seen, none, none)

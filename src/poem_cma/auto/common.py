@@ -20,6 +20,7 @@ __all__ = ["common_gradient", "common_value", "dense", "in_common", "penalties"]
 _LEAST = 8  # changes of F that must be known for a penalty to be seen
 _FLAT = 0.25  # of a walk, at most, over which F may not change
 _AGREE = 0.4  # of the changes, at least, must be the penalty's
+_MIRRORED = 0.25  # of as many, at most, may be those of a penalty of the other sign: slopes that are alike in size
 _NEAR = 0.5  # of what counts as rounding, by which they may differ from it
 _SAME = 1e-6  # of the penalty: two samples agree so well
 _DIGITS = 1e-4  # of a penalty: what is left of it
@@ -67,16 +68,31 @@ def penalties(X: Array, F: Array, eps: float) -> Array:
     for kinds in ([0], [1], [0, 1]):
         if len(change) >= _LEAST:
             factors, agree = _fitted(change, shapes[kinds], near)
-            if agree >= _AGREE * len(change):
+            if agree >= _AGREE * len(change) and not _by_chance(factors, change, shapes[kinds], near, agree):
                 found[kinds] = factors
                 break
     return found
 
 
+def _by_chance(factors: Array, change: Array, shapes: Array, near: float, agree: int) -> bool:
+    """Whether it is no penalty: as many slopes, or nearly so, agree with it in size, but not in sign.
+
+    Near zero |x|_1 has slopes of either sign. Half of them are those of any plane that is equally steep along all axes.
+    """
+    part, off = factors[-1] * shapes[-1], change - factors @ shapes
+    near_enough = _CLOSER[0] * np.abs(change) + _NEAR * near
+    mirrored = (np.abs(off + 2.0 * part) <= near_enough) & (np.abs(part) > near_enough)
+    return bool(np.count_nonzero(mirrored) > _MIRRORED * agree)
+
+
 def in_common(seen: Array, hinted: Array, known: Array) -> bool:
-    """Whether a penalty is believed: another sample has shown the same, or it only adds digits to one that is known."""
+    """Whether a penalty is believed: another sample has shown the same, or it only adds digits to one that is known.
+
+    It is never less than nothing.
+    """
     again = np.abs(seen - hinted) <= _SAME * (np.abs(hinted) + np.abs(known))
-    return bool((again | (np.abs(seen) <= _DIGITS * np.abs(known))).all())
+    more = again | (np.abs(seen) <= _DIGITS * np.abs(known))
+    return bool(more.all() and (known + seen >= 0.0).all())
 
 
 def _fitted(change: Array, shapes: Array, near: float) -> tuple[Array, int]:
