@@ -166,6 +166,20 @@ def test_noise_that_vanishes_at_the_start_is_no_trap() -> None:
     assert regret(result.x) < 0.05 * regret(np.zeros(4))
 
 
+@pytest.mark.parametrize("flat", [0.9, 0.97])
+@pytest.mark.parametrize("d", [3, 30])
+def test_samples_that_are_mostly_flat_are_not_taken_for_steps(flat: float, d: int) -> None:
+    """The first may all be flat, at one distance, and one of the next is not, at another."""
+
+    def rare(x: np.ndarray, xi: float) -> float:
+        return 0.0 if xi < flat else float(((x - 1.0) ** 2).sum()) / (1.0 - flat)
+
+    for seed in range(6):
+        result = pc.minimize(rare, np.zeros(d), sample=lambda rng: rng.random(), budget=3000, seed=seed, evaluate=0)
+        assert "far apart" not in result.message
+        assert ((result.x - 1.0) ** 2).sum() < 0.1 * d
+
+
 def test_it_is_rarely_worse_than_x0() -> None:
     """In 60 dimensions the first scale is far too large here: the run begins again at a smaller one, or returns x_0."""
     d = 60
@@ -175,7 +189,8 @@ def test_it_is_rarely_worse_than_x0() -> None:
     def error(x: np.ndarray) -> float:
         return float(np.abs(A @ (x - solution)).mean())
 
-    for seed in range(4):
+    worse = 0
+    for seed in range(12):
         noise = np.random.default_rng(seed)
 
         def noisy(x: np.ndarray, i: int, noise: np.random.Generator = noise) -> float:
@@ -184,9 +199,11 @@ def test_it_is_rarely_worse_than_x0() -> None:
         result = pc.minimize(
             noisy, np.zeros(d), sample=lambda rng: int(rng.integers(500)), budget=6000, seed=seed, evaluate=0
         )
-        assert error(result.x) < 1.2 * error(np.zeros(d))
+        assert error(result.x) < 1.5 * error(np.zeros(d))
+        worse += error(result.x) > 1.2 * error(np.zeros(d))
         if not result.x.any():
             assert "better than x0" in result.message
+    assert worse <= 1
 
 
 def test_a_short_run_that_has_gone_astray_finds_back() -> None:

@@ -15,7 +15,7 @@ from scipy.optimize import minimize as scipy_minimize
 import poem_cma as pc
 from poem_cma.auto.exact_state import COMPARE, CURVATURES, CUTS, SEARCH, SLOPES, ExactState
 from poem_cma.auto.quasi_newton import model_minimum, sound, updated
-from poem_cma.auto.slopes import along_axes, curvatures, gradient
+from poem_cma.auto.slopes import along_axes, changes, curvatures, gradient
 from poem_cma.auto.state import RAY, START
 from poem_cma.domains import Whole
 from poem_cma.result import Status
@@ -154,7 +154,8 @@ def test_slopes_are_as_exact_as_rounding_allows(central: bool, kind: Any) -> Non
     s = state_of(lambda x: float(kind(quadratic(d, 10.0)(x))), d, SLOPES)._replace(central=central)
     assert s.eps == np.finfo(kind).eps
     F = np.array([float(kind(quadratic(d, 10.0)(x))) for x in along_axes(s)])
-    g, mu = gradient(s, F)
+    seen = changes(s, F)
+    g, mu = gradient(s, seen), seen.h.max()
     off = np.abs(g * s.unit - B @ (s.x - best)).max()
     size = np.sqrt(s.size * B.diagonal().max())  # of a slope over the length in which F changes by its own size
     assert off < 30.0 * s.eps ** (2.0 / 3.0 if central else 0.5) * size
@@ -164,15 +165,15 @@ def test_slopes_are_as_exact_as_rounding_allows(central: bool, kind: Any) -> Non
 def test_a_call_that_failed_is_made_up_for() -> None:
     s = state_of(quadratic(4, 3.0), 4, SLOPES)
     F = np.array([quadratic(4, 3.0)(x) for x in along_axes(s)])
-    whole, _ = gradient(s, F)
+    whole = gradient(s, changes(s, F))
     F[2] = np.nan
-    ahead, _ = gradient(s, F)
+    ahead = gradient(s, changes(s, F))
     assert ahead[1] == s.g[1]  # as it was
     assert np.array_equal(np.delete(ahead, 1), np.delete(whole, 1))
     s = s._replace(central=True)
     F = np.array([quadratic(4, 3.0)(x) for x in along_axes(s)])
     F[2] = np.nan
-    both, _ = gradient(s, F)
+    both = gradient(s, changes(s, F))
     assert both[1] == pytest.approx(whole[1], rel=1e-3)  # from the other side
 
 
@@ -184,7 +185,8 @@ def test_curvatures_are_seen_whatever_the_units() -> None:
         return float((((x / units) - 0.7) ** 2).sum() + 3.0)
 
     s = state_of(f, d, CURVATURES)
-    seen = curvatures(s, np.array([f(x) for x in along_axes(s)])) * s.unit
+    F = np.array([f(x) for x in along_axes(s)])
+    seen = curvatures(s, changes(s, F), F[0]) * s.unit
     assert np.allclose(seen * units[s.axes] ** 2, 2.0, rtol=1e-4)
 
 
@@ -560,7 +562,7 @@ def test_without_noise_the_first_estimates_are_of_one_sample() -> None:
     f = quadratic(5, 10.0)
     seen = stages(lambda x, _: f(x), 4000)
     calls = sum(points for stage, points, _ in seen if stage == START)
-    assert calls == 8 * 2 + 4  # the ends of eight walks, and the rest of one
+    assert calls == 2 * 2 + 4  # the ends of two walks, and the rest of one
     assert all(exact for *_, exact in seen)
 
 
@@ -604,6 +606,47 @@ def test_samples_that_are_flat_are_not_taken_for_a_function_without_noise() -> N
         return float(np.mean([F(x, n) for n in range(10**6, 10**6 + 3000)]))
 
     assert mean(opt.result().x) < 0.7 * mean(np.zeros(4))
+
+
+@pytest.mark.parametrize("d", [3, 30])
+def test_a_run_goes_on_where_the_first_two_samples_are_flat(d: int) -> None:
+    """They have the same value, and need no further calls; but others do."""
+
+    def F(x: np.ndarray, n: int) -> float:
+        return 0.0 if n < 2 or n % 2 else float(((x - 0.8) ** 2).sum())
+
+    opt = pc.Optimizer(np.zeros(d), budget=3000, seed=0)
+    while (probe := opt.ask()) is not None:
+        opt.tell(probe, [F(x, n) for x, n in zip(probe.points, probe.numbers, strict=True)])
+    assert opt.nfev > 2900
+    assert np.abs(opt.result().x - 0.8).max() < 0.1
+
+
+@pytest.mark.parametrize("power", [2, 4])
+@pytest.mark.parametrize("d", [2, 3])
+def test_samples_that_depend_on_one_variable_each(power: int, d: int) -> None:
+    """The first few may be of the same, and look like a function without noise; slopes say little of units."""
+    for seed in range(16):
+        best = np.random.default_rng(seed).normal(size=d)
+
+        def F(x: np.ndarray, i: int, best: np.ndarray = best) -> float:
+            return float(abs((x[i] - best[i]) / np.abs(best).max()) ** power)
+
+        result = pc.minimize(
+            F, np.zeros(d), sample=lambda rng: int(rng.integers(d)), budget=1000, seed=seed, evaluate=0
+        )
+        assert (np.abs(result.x - best) ** power).sum() < 0.05 * (np.abs(best) ** power).sum()
+
+
+def test_without_noise_two_samples_are_asked_before_the_others() -> None:
+    numbers: set[int] = set()
+    opt = pc.Optimizer(np.zeros(112), budget=4000, seed=0)
+    while not isinstance(opt._state, ExactState):
+        probe = opt.ask()
+        assert probe is not None
+        numbers |= set(probe.numbers)
+        opt.tell(probe, [float((x - 0.3) @ (x - 0.3)) for x in probe.points])
+    assert set(range(8)) - numbers  # eight would be asked if there were noise
 
 
 @pytest.mark.parametrize("kinks", [False, True])

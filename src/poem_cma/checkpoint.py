@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["from_bytes", "load", "save", "to_bytes"]
 
-VERSION = 14
+VERSION = 15
 
 _FIRST_LINE = re.compile(rb"poem-cma optimizer, format (\d{1,9}), sha256 ([0-9a-f]{64})\n")
 _CUSTOM = "custom"
@@ -140,7 +140,7 @@ def _pack(opt: Optimizer) -> tuple[dict[str, Array], dict[str, Any]]:
         "issued": opt._issued,
         "flight": [_pack_lane(f"lane{k}_", lane, s, arrays) for k, lane in enumerate(opt._lanes)],
         "failures": opt.failures,
-        "barren": opt._barren,
+        "barren": [opt._barren, opt._barren_probes],
         "history": {"stride": h.stride, "seen": h.seen, "last": h.last},
     }
     return arrays, header
@@ -202,7 +202,7 @@ def _unpack(
     else:
         opt._state = State(run=run, search=_search(active, run, arrays, header), **fields)
     opt.failures = header["failures"]
-    opt._barren = header["barren"]
+    opt._barren, opt._barren_probes = header["barren"]
     opt.history = History()
     opt.history.stride, opt.history.seen = header["history"]["stride"], header["history"]["seen"]
     last = header["history"]["last"]

@@ -59,7 +59,7 @@ from poem_cma.auto.state import (
     has,
 )
 from poem_cma.auto.steps import after_step, next_step, onward, with_room
-from poem_cma.auto.walks import Walks
+from poem_cma.auto.walks import Walks, samples_first
 from poem_cma.core import Method, Run, Values
 from poem_cma.domains import Box
 from poem_cma.randomness import Streams
@@ -97,9 +97,9 @@ class Auto:
             subspace=empty(0, d), shares=empty(0), learning=False, use_subspace=False, inside=0.0, outside=0.0,
             agreed=0, turn=zero, turns=0, overlap=0.0, memory=empty(0, d), numbers=np.zeros(0, dtype=int), kept=0,
             replayed=0, ridges=True, along=0.0, beside=0.0, before=x0, penalised=False, penalty=empty(2),
-            hinted=empty(2), looks=0, eps=_FLOAT32, sparse=False, step=step_length(_FLOAT32),
-            values=np.full((probes, 1 + q), nan), still=False, own=empty(0, d), rays=empty(0, d), radii=empty(0),
-            ray_values=empty(0, 0), ray_errors=empty(0, 0), favoured=0, between=False,
+            hinted=empty(2), looks=0, eps=_FLOAT32, absurd=0, sparse=False, step=step_length(_FLOAT32),
+            values=np.full((probes, 1 + q), nan), still=False, stairs=empty(2), own=empty(0, d), rays=empty(0, d),
+            radii=empty(0), ray_values=empty(0, 0), ray_errors=empty(0, 0), favoured=0, between=False,
             exact=has(run, "newton") and run.method.noiseless is not None, settled=True, picked=0, rival=-1, eta=0.0,
             g_norm=0.0, value=nan, value_spread=0.0, asked=0, samples=0, nfev=0,
         )  # fmt: skip
@@ -120,7 +120,8 @@ class Auto:
     def _places(self, s: AutoState, walks: Walks) -> list[tuple[int, list[int]]]:
         if s.stage in (START, STEP):
             asked = []
-            for j, v in enumerate(s.values):
+            values = s.values if s.stage == STEP else s.values[: samples_first(s)]
+            for j, v in enumerate(values):
                 if places := walks.needed(s, j, v):
                     asked.append((j, places))
             return asked
@@ -158,7 +159,7 @@ class Auto:
             s, complete = self.told(method, s, values, walks, nfev)
             if complete and s.stage == STEP:
                 return self.landed(method, s, s, values, walks, nfev, alone=True)
-            after = after_start(s, walks) if complete else with_samples_enough(s)
+            after = after_start(s, walks) if complete else s
             return self._fit(after, walks) if isinstance(after, AutoState) else after
         eps = s.eps if s.eps != _FLOAT32 else _rounding(values)
         s = s._replace(asked=s.asked + len(self._asked(s, walks)), nfev=nfev, eps=eps)
@@ -182,6 +183,8 @@ class Auto:
         )  # fmt: skip
         if s.penalised or s.kind != HAAR:
             s = walks.without_penalty(s, asked)
+        if s.stage == START:
+            s = with_samples_enough(s)
         complete = everything or not self._asked(s, walks) or (s.trial and too_dear(s, sum(walks.sizes)))
         return s, complete or s.step_calls + sum(walks.sizes) > s.most_calls
 

@@ -6,12 +6,14 @@ from typing import NamedTuple
 
 from poem_cma._types import Array
 from poem_cma.core import Run
+from poem_cma.records import quickly_replaced
 
 __all__ = ["CHECK", "DONE", "LOOK", "MEASURE", "PICK", "REPEAT", "STEP", "ApartState"]
 
 REPEAT, LOOK, MEASURE, STEP, CHECK, PICK, DONE = "repeat", "look", "measure", "step", "check", "pick", "done"
 
 
+@quickly_replaced
 class ApartState(NamedTuple):
     """Arrays and numbers only. Slopes and what follows from them are in units of `unit`."""
 

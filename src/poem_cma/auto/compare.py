@@ -125,10 +125,9 @@ def hand_over_noise(s: AutoState, why: str) -> Any:
     return _begun(s, s.run.method.unshared, why)
 
 
-def hand_over_steps(s: AutoState, why: str, grain: float = 0.0) -> Any:
-    """Pairs far apart take over, because F has steps; where their size is known, as far apart as they were seen."""
+def hand_over_steps(s: AutoState, why: str, distance: float = 0.0, grain: float = 0.0) -> Any:
+    """Pairs far apart take over, because F has steps; as far apart as these were seen, where their size is known."""
     begun = _begun(s, s.run.method.unshared, why)._replace(own=False, grain=grain)
-    distance = s.step * s.mu
     return begun._replace(mu=distance, R=distance) if grain > 0.0 else begun
 
 

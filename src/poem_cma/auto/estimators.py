@@ -26,7 +26,7 @@ ROUNDING = 32.0  # values closer than so many units in the last place are equal
 _EXACT = 1e-13  # a precision above is single, or that of printed numbers
 
 
-def same(a: Array, b: Array, eps: float) -> bool:
+def same(a: Any, b: Any, eps: float) -> bool:
     """Whether values are the same, or not known; in double precision but for what the order of sums makes of them."""
     near = ROUNDING * eps if eps < _EXACT else 0.0
     with np.errstate(over="ignore", invalid="ignore"):

@@ -25,7 +25,16 @@ from poem_cma._types import Array
 from poem_cma.arithmetic import distance
 from poem_cma.auto import cuts, line
 from poem_cma.auto.exact_state import COMPARE, CURVATURES, CUTS, DONE, SEARCH, ExactState
-from poem_cma.auto.exact_steps import after_curvatures, after_cut, after_slopes, after_trial, models, on_the_way
+from poem_cma.auto.exact_steps import (
+    EVEN,
+    SEEN,
+    after_curvatures,
+    after_cut,
+    after_slopes,
+    after_trial,
+    first_model,
+    on_the_way,
+)
 from poem_cma.auto.slopes import along_axes, places
 from poem_cma.auto.state import AutoState
 from poem_cma.core import Method, Run, Values
@@ -72,7 +81,9 @@ class Exact:
             return line.trial(s), numbers
         if s.stage == CUTS:
             return cuts.cut_points(s), numbers
-        return [line.on_the_way(m, 1.0) for m in models(s)] if s.stage == COMPARE else along_axes(s), numbers
+        if s.stage == COMPARE:
+            return [line.on_the_way(first_model(s, which), 1.0) for which in (SEEN, EVEN)], numbers
+        return along_axes(s), numbers
 
     def advance(self, method: Method, s: ExactState, values: Values, nothing: Nothing, nfev: int) -> Any:
         """The next state, from the values of the stage."""
@@ -83,7 +94,7 @@ class Exact:
         if s.stage == CUTS:
             return after_cut(s, F)
         if s.stage == COMPARE:
-            return on_the_way(models(s)[0 if F[0] < F[1] else 1])
+            return on_the_way(first_model(s, SEEN if F[0] < F[1] else EVEN))
         return after_curvatures(s, F) if s.stage == CURVATURES else after_slopes(s, F)
 
     def told(self, method: Method, s: ExactState, values: Values, nothing: Nothing, nfev: int) -> Any:
@@ -125,13 +136,14 @@ def affordable(s: AutoState) -> bool:
     )
 
 
-def begun(s: AutoState, method: Method, x: Array, radius: float, fall: float) -> ExactState:
-    """From x, so far along a ray on which F has fallen by so much."""
+def begun(s: AutoState, method: Method, x: Array, value: float, radius: float, fall: float) -> ExactState:
+    """From x, where F has this value, so far along a ray on which it falls by so much."""
     nothing, empty = np.zeros(len(x)), np.zeros((0, len(x)))
     slopes = np.maximum(np.abs(s.s) / s.weight, _LEAST)
     reach = np.minimum(fall / s.unit / slopes, _FAR * radius)
+    samples = s.samples + len(s.values) + s.ray_values.shape[1]
     return ExactState(
-        run=s.run._replace(method=method), stage=CURVATURES, t=s.t, x=x, value=nan, first_value=float(s.values[0, 0]),
+        run=s.run._replace(method=method), stage=CURVATURES, t=s.t, x=x, value=value, first_value=float(s.values[0, 0]),
         r=distance(x, s.run.x0), unit=s.unit, eps=s.eps, fine=s.eps, rough_value=inf,
         axes=s.order, reach=reach, fall=fall / s.unit, steep=2.0 * fall / s.unit / radius**2, g=nothing,
         H=np.zeros((0, 0)), diagonal=slopes / reach, learned=False, s=nothing, expected=nothing, central=False, stuck=0,
@@ -141,7 +153,7 @@ def begun(s: AutoState, method: Method, x: Array, radius: float, fall: float) ->
         planes=empty, below=nothing[:0], weights=nothing[:0], walls=empty, slack=nothing[:0], squares=nothing, seen=0,
         trust=0.0, y=x, h=nothing[:0], held=x, held_value=inf, beside=x, beside_value=nan, beside_g=nothing,
         falls=np.full(2, inf), turn=0, turn_value=nan, hoped=inf, barren=0,
-        mu=radius, g_norm=0.0, value_spread=0.0, asked=s.asked, samples=s.samples + len(s.values), nfev=s.nfev,
+        mu=radius, g_norm=0.0, value_spread=0.0, asked=s.asked, samples=samples, nfev=s.nfev,
         converged=False,
     )  # fmt: skip
 

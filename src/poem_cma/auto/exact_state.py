@@ -6,12 +6,14 @@ from typing import NamedTuple
 
 from poem_cma._types import Array, IntArray
 from poem_cma.core import Run
+from poem_cma.records import quickly_replaced
 
 __all__ = ["COMPARE", "CURVATURES", "CUTS", "DONE", "SEARCH", "SLOPES", "ExactState"]
 
 CURVATURES, COMPARE, SLOPES, SEARCH, CUTS, DONE = "curvatures", "compare", "slopes", "search", "cuts", "done"
 
 
+@quickly_replaced
 class ExactState(NamedTuple):
     """Arrays and numbers only. Slopes and what follows from them are in units of `unit`."""
 

@@ -20,10 +20,13 @@ from poem_cma.auto.estimators import ROUNDING
 from poem_cma.auto.exact_state import COMPARE, CUTS, DONE, SEARCH, SLOPES, ExactState
 from poem_cma.auto.quasi_newton import model_minimum, sound, updated
 from poem_cma.auto.remarks import FAILED_BESIDE
-from poem_cma.auto.slopes import along_axes, curvatures, gradient
+from poem_cma.auto.slopes import along_axes, changes, curvatures, gradient
 from poem_cma.auto.turns import MODEL, PLANES
 
-__all__ = ["after_curvatures", "after_cut", "after_slopes", "after_trial", "models", "on_the_way"]
+__all__ = ["EVEN", "SEEN", "after_curvatures", "after_cut", "after_slopes", "after_trial", "first_model", "on_the_way"]
+
+#: The first models: with the curvatures that were seen, and with the same everywhere.
+SEEN, EVEN = 0, 1
 
 _MOST_KINKED = 300  # the small problem of `cuts` takes time
 _SMOOTH = 0.9  # of the axes, along which a curvature is seen
@@ -36,25 +39,26 @@ _SMALL, _NOTHING = 16.0, 1e4  # rounding errors of F: a decrease of no more is n
 
 def after_curvatures(s: ExactState, F: Array) -> Any:
     """The first gradient; and where curvatures are seen along the axes, two models to choose from."""
-    if not isfinite(F[0]):
+    if not (isfinite(F[0]) and _as_before(s, F[0])):
         return _as_if_noisy(s)
-    g, mu = gradient(s, F)
-    second = curvatures(s, F)
+    along = changes(s, F)
+    g, second = gradient(s, along), curvatures(s, along, F[0])
     seen = second > 0.0
-    s = s._replace(value=float(F[0]), g=g, g_norm=float(length(g)), mu=mu)
-    if seen.sum() < _SMOOTH * len(seen):
-        return on_the_way(models(s)[1])
-    second = np.where(seen, second, _UNSEEN * np.median(second[seen]))
+    s = s._replace(value=float(F[0]), g=g, g_norm=float(length(g)), mu=float(along.h.max()))
+    if np.count_nonzero(seen) < _SMOOTH * len(seen):
+        return on_the_way(first_model(s, EVEN))
+    if not seen.all():
+        second = np.where(seen, second, _UNSEEN * np.median(second[seen]))
     diagonal = s.diagonal.copy()
     diagonal[s.axes] = np.maximum(second, g[s.axes] ** 2 / (2.0 * _PROMISE * s.fall))
     return s._replace(stage=COMPARE, diagonal=diagonal)
 
 
-def models(s: ExactState) -> list[ExactState]:
-    """With the curvatures that were seen along the axes, and with that along the first ray everywhere."""
-    same = np.full(len(s.x), s.steep)
-    seen = _with_curvatures(s, s.diagonal)._replace(learned=True)
-    return [_to_minimum(model) for model in (seen, _with_curvatures(s, same))]
+def first_model(s: ExactState, which: int) -> ExactState:
+    """With the curvatures that were seen along the axes, or with that along the first ray everywhere."""
+    if which == SEEN:
+        return _to_minimum(_with_curvatures(s, s.diagonal)._replace(learned=True))
+    return _to_minimum(_with_curvatures(s, np.full(len(s.x), s.steep)))
 
 
 def _to_minimum(s: ExactState) -> ExactState:
@@ -69,8 +73,9 @@ def after_slopes(s: ExactState, F: Array) -> Any:
         F[0] = s.value  # the call failed
     if not _as_before(s, F[0]):
         return _as_if_noisy(s)
-    before, (g, mu) = s.g, gradient(s, F)
-    s = _seen_lower(s, F)._replace(g=g, g_norm=float(length(g)), mu=mu)
+    along = changes(s, F)
+    before, g = s.g, gradient(s, along)
+    s = _seen_lower(s, F)._replace(g=g, g_norm=float(length(g)), mu=float(along.h.max()))
     if not s.s.any():
         return _next(s)
     H, diagonal = updated(s.H, s.diagonal, s.s, g - before, s.expected, first=not s.learned)

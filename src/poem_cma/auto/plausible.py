@@ -18,7 +18,8 @@ __all__ = ["ABSURD", "plausible"]
 #: So many times as much as usual (of slopes: as the steepest before) is taken for a failed call.
 ABSURD = 2.0**30
 
-_FEWEST = 4  # sizes say what is usual
+_FEWEST = 4  # sizes say what is usual,
+_RARE = 0.25  # and no more than this part of them are mishaps
 
 
 def plausible(sizes: Array) -> Any:
@@ -38,4 +39,5 @@ def plausible(sizes: Array) -> Any:
     low, high = (np.take_along_axis(ordered, np.maximum(i, 0), axis=0) for i in ((n - 1) // 2, n // 2))
     with np.errstate(over="ignore"):
         most = ABSURD * (0.5 * low + 0.5 * high)  # of the median
-    return ~(enough & (sizes > most))
+    absurd = enough & (sizes > most)
+    return ~(absurd & (absurd.sum(axis=0, keepdims=True) <= _RARE * n))

@@ -137,7 +137,11 @@ def mean_changes(V: Array, base: Array) -> tuple[Array, Array]:
     """
     with np.errstate(over="ignore", invalid="ignore"):
         change = V - base[:, None]
-        known = np.isfinite(change) & plausible(np.abs(change))
+        if len(V) == 1:
+            return np.where(np.abs(change[0]) < _HUGE, change[0], inf), np.zeros(len(change[0]))
+        absurd = ~plausible(np.abs(change))
+        absurd &= absurd.sum(axis=1, keepdims=True) == 1  # at several radii it is no mishap
+        known = np.isfinite(change) & ~absurd
         n = np.maximum(known.sum(axis=0), 1)
         mean = np.where(known, change, 0.0).sum(axis=0) / n
         squares = np.where(known, change - mean, 0.0) ** 2

@@ -34,8 +34,10 @@ def updated(H: Array, diagonal: Array, s: Array, y: Array, Bs: Array, first: boo
         c = rise / float(y @ (H @ y))
         H, diagonal, Bs = c * H, diagonal / c, Bs / c
     Hy = H @ y
-    outer = np.outer(s, Hy)
-    H = H + ((1.0 + float(y @ Hy) / rise) / rise) * np.outer(s, s) - (outer + outer.T) / rise
+    v = 0.5 * (1.0 + float(y @ Hy) / rise) / rise * s - Hy / rise
+    change = np.array((s, v)).T @ np.array((v, s))  # s v' + v s', as one matrix: they are large
+    change += H
+    H = change
     with np.errstate(divide="ignore", invalid="ignore"):
         diagonal = diagonal - Bs**2 / float(s @ Bs) + y**2 / rise
         return H, np.maximum(diagonal, 1.0 / H.diagonal())  # but for rounding it is no less

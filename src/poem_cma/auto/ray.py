@@ -8,7 +8,7 @@ These values are of the samples that the rays were made of, and too good: `prove
 
 from __future__ import annotations
 
-from math import inf, nan, sqrt
+from math import inf, isfinite, nan, sqrt
 from typing import Any
 
 import numpy as np
@@ -34,16 +34,19 @@ _SAME = 1e-6  # of the way: points that are no further apart
 
 def ray_places(s: AutoState) -> list[tuple[int, float]]:
     """What is asked on every xi: which ray, and how far; points at x_0 itself belong to no ray."""
-    asked = s.radii[s.ray_values.shape[1] :]
-    at_x0 = [(0, 0.0)] * int((asked == 0.0).sum())
-    return at_x0 + [(i, float(r)) for i in range(len(s.rays)) for r in asked if r > 0.0]
+    asked = s.radii[s.ray_values.shape[1] :].tolist()
+    at_x0 = [(0, 0.0)] * asked.count(0.0)
+    return at_x0 + [(i, r) for i in range(len(s.rays)) for r in asked if r > 0.0]
 
 
 def ray_asked(s: AutoState) -> list[tuple[int, list[int]]]:
-    """Which of these places are asked on which xi: all on all; and two on one more, where a single one may do."""
+    """Which of these places are asked on which xi: all on all; and two on one more, where a single one may do.
+
+    It is another one every time, for some may be alike by chance.
+    """
     n = len(ray_places(s))
     every = [(j, list(range(n))) for j in range(len(s.values))]
-    return [*every, (1, [0, n - 1])] if _sole(s) else every
+    return [*every, (1 + s.ray_values.shape[1], [0, n - 1])] if _sole(s) else every
 
 
 def _sole(s: AutoState) -> bool:
@@ -75,13 +78,28 @@ def after_ray(s: AutoState, values: Values) -> Any:
         s = s._replace(values=at_x0, radii=s.radii[1:], ray_values=empty(rays, 1))
         V = V[:, 2:]
     changes = mean_changes(V, s.values[:, 0])[0].reshape(rays, -1)
-    s = s._replace(ray_values=np.concatenate((s.ray_values, changes), axis=1))
+    known = np.concatenate((s.ray_values, changes), axis=1)
+    s = s._replace(ray_values=np.array([_until_it_rises(s.radii, row) for row in known]))
     if not s.between and has(s.run, "ray"):
         if _outwards(s):
             return s._replace(radii=np.concatenate((s.radii, 10.0 * s.radii[-1] * DECADES)))
         if np.any(s.ray_values < 0.0):
             return s._replace(radii=np.concatenate((s.radii, _beside(s))), between=True)
     return _settled(s)
+
+
+def _until_it_rises(radii: Array, changes: Array) -> Array:
+    """Changes of F along a ray, infinite beyond a radius where F has risen by more than it had fallen before.
+
+    Further out it is higher still, or has nothing to do with x_0. Where that is not what values say, they cannot be
+    true: of samples that are far higher some may have been taken for mishaps.
+    """
+    order = np.argsort(radii)
+    along = changes[order]
+    risen = np.isfinite(along) & (along > np.maximum.accumulate(np.maximum(-along, 0.0)))
+    beyond = np.zeros(len(radii), bool)
+    beyond[order] = np.append(False, np.logical_or.accumulate(risen)[:-1])
+    return np.where(beyond, inf, changes)
 
 
 def _outwards(s: AutoState) -> bool:
@@ -124,16 +142,27 @@ def _without_noise(s: AutoState, i: int, radius: float) -> Any:
     """Quasi-Newton steps take over, from that point of the ray; or from x_0, where nothing on the ray is better."""
     method = s.run.method.noiseless
     assert method is not None
+    value = float(s.values[0, 0])
     if radius > 0.0:
-        return begun(s, method, on_ray(s, i, radius), radius, -float(s.ray_values[i].min()))
+        change = float(s.ray_values[i, s.radii == radius][0])
+        return begun(s, method, on_ray(s, i, radius), value + change, radius, -float(s.ray_values[i].min()))
     radius = s.run.initial_distance
-    return begun(s, method, s.run.x0, radius, sqrt(s.s @ s.s) / s.weight * s.unit * radius)
+    return begun(s, method, s.run.x0, value, radius, sqrt(s.s @ s.s) / s.weight * s.unit * radius)
 
 
 def _no_noise(values: Values, sole: bool, eps: float) -> bool:
     """Whether several xi's have given the same values; where calls fail, they do so on all."""
-    V = np.array([[values[0][0], values[0][-1]], values[1]] if sole else values)
-    return len(V) > 1 and same(V, V[:1], eps)
+    if sole and _failed_amid(values[0]):
+        return False
+    first, *others = [[values[0][0], values[0][-1]], values[1]] if sole else values
+    equal = all(other == first for other in others)  # to the last digit, as where there is none
+    return len(others) > 0 and (equal or same(np.array(others), np.array(first), eps))
+
+
+def _failed_amid(F: list[float]) -> bool:
+    """Whether a call has failed before one that has not, further out: it may have by chance."""
+    known = list(map(isfinite, F))
+    return known != sorted(known, reverse=True)
 
 
 def _different(a: Array, b: Array, eps: float) -> tuple[Any, float]:

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from math import isfinite, nan, sqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from poem_cma._types import Array, IntArray
 from poem_cma.auto.exact_state import CURVATURES, ExactState
 
-__all__ = ["along_axes", "believable", "curvatures", "from_point", "gradient", "places"]
+__all__ = ["Changes", "along_axes", "believable", "changes", "curvatures", "from_point", "gradient", "places"]
 
 _FIRST, _SEEN = 1e-3, 3.0  # of the reach, for curvatures; and, where values are rounded to less, times eps^(1/4)
 _RESOLVED, _ALIKE = 1e-10, 1e-6  # of x_i, and of that of the largest: shorter steps drown in the rounding of x
@@ -45,7 +45,8 @@ def from_point(x: Array, axes: IntArray, h: Array) -> Iterable[Array]:
     """x, then a step from there along every axis."""
     steps, axes = np.concatenate(([0.0], h)), np.concatenate((axes[:1], axes))
     if len(axes) <= 2 * _FEW:
-        rows = np.tile(x, (len(steps), 1))
+        rows = np.empty((len(steps), len(x)))
+        rows[:] = x
         rows[np.arange(len(steps)), axes] += steps
         return rows
     return _one_by_one(x, axes, steps)
@@ -73,25 +74,31 @@ def _steps(s: ExactState) -> Array:
     return steps
 
 
-def gradient(s: ExactState, F: Array) -> tuple[Array, float]:
-    """The slopes, and the longest step. Where a call failed, the slope is that from the other side, or as before."""
-    h, ahead, back = _changes(s, F)
-    slopes = np.where(np.isfinite(ahead), ahead / h, s.g[s.axes])
-    if len(back):
-        both, one = 0.5 * (ahead - back) / h, -back / h
-        slopes = np.where(np.isfinite(both), both, np.where(np.isfinite(ahead), slopes, one))
-        slopes = np.where(np.isfinite(slopes), slopes, s.g[s.axes])
-    g = np.zeros_like(s.x)
+class Changes(NamedTuple):
+    """What F does along the axes."""
+
+    h: Array  # the steps,
+    ahead: Array  # F's change over each of them,
+    back: Array  # and over the same to the other side; empty where it was not asked
+
+
+def gradient(s: ExactState, seen: Changes) -> Array:
+    """The slopes. Where a call failed, the slope is that from the other side, or as before."""
+    h, ahead, back = seen
+    slopes = 0.5 * (ahead - back) / h if len(back) else ahead / h
+    if not isfinite(float(slopes.sum())):
+        for other in (ahead / h, -back / h if len(back) else s.g[s.axes], s.g[s.axes]):
+            slopes = np.where(np.isfinite(slopes), slopes, other)
+    g = np.zeros(len(s.x))
     g[s.axes] = slopes
-    return g, float(h.max())
+    return g
 
 
-def curvatures(s: ExactState, F: Array) -> Array:
-    """The second differences along the axes; zero where they are not seen."""
-    h, ahead, back = _changes(s, F)
-    second = ahead + back
-    seen = second > _ROUNDED * s.eps * abs(F[0]) / s.unit  # false for NaN
-    return np.where(seen, second, 0.0) / h**2
+def curvatures(s: ExactState, seen: Changes, value: float) -> Array:
+    """The second differences along the axes; zero where they are not seen. F at x has this value."""
+    second = seen.ahead + seen.back
+    told = second > _ROUNDED * s.eps * abs(value) / s.unit  # false for NaN
+    return np.where(told, second, 0.0) / seen.h**2
 
 
 def believable(s: ExactState, change: Array) -> Any:
@@ -99,13 +106,12 @@ def believable(s: ExactState, change: Array) -> Any:
     return np.abs(change) <= _ABSURD * max(s.fall, s.size / s.unit if isfinite(s.value) else 0.0)
 
 
-def _changes(s: ExactState, F: Array) -> tuple[Array, Array, Array]:
-    """The steps, and F's change ahead and back; the last is empty where it was not asked.
-
-    A change beyond all that was seen before is none: a step was too long.
-    """
+def changes(s: ExactState, F: Array) -> Changes:
+    """F's changes, but for those beyond all that was seen before: there a step was too long."""
     n = len(s.axes)
     with np.errstate(over="ignore", invalid="ignore"):
         change = (F[1:] - F[0]) / s.unit
-    change = np.where(believable(s, change), change, nan)
-    return _steps(s)[s.axes], change[:n], change[n:]
+    believed = believable(s, change)
+    if not believed.all():
+        change = np.where(believed, change, nan)
+    return Changes(_steps(s)[s.axes], change[:n], change[n:])

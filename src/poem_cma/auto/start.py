@@ -16,7 +16,7 @@ from poem_cma.auto.estimators import same, step_length
 from poem_cma.auto.exact import affordable
 from poem_cma.auto.plausible import plausible
 from poem_cma.auto.remarks import STAIRS
-from poem_cma.auto.scale import bounds_matter, in_units, measurable, spread_of_slopes
+from poem_cma.auto.scale import bounds_matter, first_distance, in_units, measurable, spread_of_slopes
 from poem_cma.auto.state import HAAR, RAY, START, WALK, AutoState, empty, has, size
 from poem_cma.auto.steps import at_scale, next_step, noted, smoothed, weight, with_room
 from poem_cma.auto.walks import Walks, estimate, shares_directions, with_penalty
@@ -28,6 +28,7 @@ __all__ = [
 ]  # fmt: skip
 
 DECADES = 10.0 ** np.arange(3)  # as far as one looks along a ray at once
+_NEARER = 1e-4, 1e-3, 1e-2, 0.1  # and where the first of them may be far out already
 
 _PROBES, _CALLS_A_PROBE = 8, 200  # xi's at x_0, or fewer: one for so many calls of the budget
 _FEWEST_WALKS = 4
@@ -38,7 +39,7 @@ _FURTHER = 100.0
 _STRIDE = 1.0  # the length of differences, in smoothing radii, where F does not change over short ones
 _IN_NOISE, _LONGER = 1.0 / 16.0, 1e3  # the precision of F, in its noise, and how much longer differences are then
 _RESOLVED = 1e4  # rounding errors that the changes at x_0 must be worth
-_SINGLE = 1e-6  # of x: what numbers of single precision resolve, and many a model has them inside
+_SINGLE, _CLEAR = 1e-6, 10.0  # of x: what numbers of single precision resolve, as many a model has them inside
 _UNEVEN = 4.0  # sizes of slopes that differ by more may mean that units do
 
 
@@ -54,16 +55,19 @@ def first_estimates(run: Run, n: int) -> tuple[str, int, int]:
 def after_start(s: AutoState, walks: Walks) -> Any:
     """Sum up the estimates at x_0; then look along the ray, or along two.
 
-    Where F changes over some distance, but not at all over a hundredth of it, it has steps: pairs far apart take over.
+    Where F changes over some distance, but not at all over a short one, it has steps: pairs far apart take over.
     """
     if not s.penalised and _drowned(s.values, s.eps):
+        if s.stairs.any() and _unchanged(s.values):
+            return hand_over_steps(s, STAIRS, *s.stairs.tolist())
         still = _still(s)
         distance = _FURTHER * s.step * s.mu
         mu = distance / (_STRIDE if still else step_length(s.eps))
         s = s._replace(mu=mu, R=mu / s.mu * s.R, still=still)
-        return start_again(_all_samples(s) if (_changes(s.values) <= 0.0).all() else s)
-    if s.still and isfinite(grain := _least_change(s.values)):
-        return hand_over_steps(s, STAIRS, grain)
+        return start_again(_all_samples(s) if _unchanged(s.values) else s)
+    if s.still and isfinite(least := _least_change(s.values)):
+        walks.forget()
+        return _looked_closer(s._replace(stairs=np.array((s.step * s.mu, least))))
     w = weight(s)
     s = s._replace(values=np.where(plausible(_changes(s.values))[:, None], s.values, inf))
     s = s._replace(own=empty(len(s.values) if len(s.x) <= LONG else 0, len(s.x)))
@@ -87,17 +91,32 @@ def after_start(s: AutoState, walks: Walks) -> Any:
         return start_again(_all_samples(s))
     metrics = [s.metric, in_units(s)] if _units_may_differ(s) else [s.metric]
     rays = np.array([s.s / D / size(s.s / D, D) for D in metrics])
-    radii = np.array([0.0, 0.0, *(s.R * DECADES if has(s.run, "ray") else [])])  # x_0 twice: is its noise shared?
+    radii = np.array([0.0, 0.0, *_first_radii(s)])  # x_0 twice: is its noise shared?
     return s._replace(stage=RAY, rays=rays, radii=radii, ray_values=empty(len(rays), 0), between=False)
 
 
+def _first_radii(s: AutoState) -> list[float]:
+    """How far along the ray it is asked; from further in where rounding has made the first distance long."""
+    if not has(s.run, "ray"):
+        return []
+    nearer = _NEARER if first_distance(s.run) < s.R else ()
+    return [s.R * r for r in (*nearer, *DECADES)]
+
+
 def with_samples_enough(s: AutoState) -> AutoState:
-    """One is enough where F seems to have no noise: two samples that share their base have the same value there."""
+    """One is enough where F seems to have no noise: two samples that share their base have the same value there.
+
+    Where no change was seen around it they may have that value because they are flat, which says nothing of others.
+    """
     if not s.exact or s.stage != START or len(s.values) == 1 or s.samples > 0:
         return s
-    if not same(s.values[0, :1], s.values[1, :1], s.eps):
+    base, other = s.values[0, 0], s.values[1, 0]
+    if not same(base, other, s.eps):
         return s._replace(exact=False)
-    return s._replace(values=s.values[:1]) if isfinite(s.values[0, 0]) and affordable(s) else s
+    known = s.values[0][np.isfinite(s.values[0])]
+    failed = bool(np.isinf(s.values[:2]).any())  # by chance, it may be
+    enough = not failed and not same(known, base, s.eps) and affordable(s)
+    return s._replace(values=s.values[:1]) if enough else s
 
 
 def _all_samples(s: AutoState) -> AutoState:
@@ -128,11 +147,28 @@ def _changes(values: Array) -> Array:
     return change
 
 
+def _unchanged(values: Array) -> bool:
+    """Whether F does not change at all within any probe."""
+    return bool((_changes(values) <= 0.0).all())
+
+
 def _still(s: AutoState) -> bool:
     """Whether F does not change at all over the distance of now, which is none that rounding of x could hide."""
-    seen = s.step * s.mu >= _SINGLE * max(1.0, float(np.abs(s.run.x0).max()))
     several = (np.isfinite(s.values).sum(axis=1) >= 2).all()  # else calls have failed
-    return bool(seen and several) and bool((_changes(s.values) <= 0.0).all())
+    return bool(s.step * s.mu >= _hidden(s) and several) and _unchanged(s.values)
+
+
+def _hidden(s: AutoState) -> float:
+    """The distance that rounding of x may hide."""
+    return _SINGLE * max(1.0, float(np.abs(s.run.x0).max()))
+
+
+def _looked_closer(s: AutoState) -> AutoState:
+    """Samples that have changed are asked over a short distance: those before may have been flat by chance."""
+    step = step_length(s.eps)
+    mu = _CLEAR * _hidden(s) / step
+    values = np.full(s.values.shape, nan)
+    return with_room(s._replace(still=False, mu=mu, R=mu, step=step, values=values, step_calls=0))
 
 
 def _least_change(values: Array) -> float:

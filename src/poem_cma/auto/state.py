@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from math import nan, sqrt
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from poem_cma._types import Array, IntArray
 from poem_cma.core import Run
+from poem_cma.records import quickly_replaced
 
 __all__ = [
     "CHECK", "DECAYS", "DONE", "FURTHER", "HAAR", "PICK", "PROVE", "RACE", "RAY", "REPLAY", "START", "STEP", "WALK",
@@ -28,6 +29,7 @@ WORSE, FURTHER = "worse", "further"
 DECAYS = (1, 3, 8)
 
 
+@quickly_replaced
 class AutoState(NamedTuple):
     """Arrays and numbers only. Slopes and what follows from them are in units of `unit`, as in `descent.State`."""
 
@@ -107,10 +109,12 @@ class AutoState(NamedTuple):
     looks: int  # for it that were in vain
     # the step under way
     eps: float  # to which values are rounded: float32's, until one is seen that is not
+    absurd: int  # estimates in a row that were far steeper than any before
     sparse: bool  # whether a sample was flat, or a call failed, so far
     step: float  # the length of differences, in smoothing radii; the same until the estimate is complete
     values: Array  # (batch, size)
     still: bool  # whether F did not change at all over the last distance that was tried at x_0
+    stairs: Array  # (2,) if it did over this one: the distance, and the least change; zero until then
     own: Array  # (xi's, d) gradients of the first estimates, which their own proof leaves out
     rays: Array  # (1 or 2, d) directions
     radii: Array  # of the points along them, x_0 first; those that are asked come last; for each ray in the proof
@@ -159,20 +163,6 @@ class AutoState(NamedTuple):
         """The average that is returned unless values say otherwise."""
         average: Array = self.averages[0]
         return average
-
-
-def _replaced(state: AutoState, /, **changes: Any) -> AutoState:
-    """As NamedTuple's own does, which looks at every field."""
-    fields = list(state)
-    for name, value in changes.items():
-        fields[_PLACE[name]] = value
-    changed: AutoState = _new(AutoState, fields)
-    return changed
-
-
-_new: Any = tuple.__new__
-_PLACE = {name: i for i, name in enumerate(AutoState._fields)}
-AutoState._replace = _replaced  # type: ignore[method-assign, assignment]
 
 
 def has(run: Run, part: str) -> bool:

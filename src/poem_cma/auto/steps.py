@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from poem_cma._types import Array
-from poem_cma.arithmetic import MANY, ONE, distance, inner, largest, length, plus, quotient, summed
+from poem_cma.arithmetic import MANY, ONE, Kit, distance, inner, largest, length, plus, quotient, root, summed
 from poem_cma.auto.choose import alphabet_of, compared, learn, next_estimator, too_dear, with_digits
 from poem_cma.auto.compare import checks, hand_over
 from poem_cma.auto.digits import Digits, calls_of
@@ -216,10 +216,17 @@ def ready(s: AutoState, samples: int, **changes: Any) -> AutoState:
 def _smoothing(s: AutoState, step: float) -> Any:
     """mu: a part of the scale that shrinks with the steps, but differences must not drown in rounding."""
     k = ONE if s.x.ndim == 1 else MANY
-    slope = s.g_norm * (s.unit if k.all(s.unit > 0.0) else 1.0)
+    slope = s.g_norm if k.all(s.g_norm > 0.0) else _steepness(s, k)
+    slope = slope * (s.unit if k.all(s.unit > 0.0) else 1.0)
     resolved = quotient(_RESOLVED * s.eps * s.x.shape[-1] * abs(s.value), step * slope)
     mu = k.larger(k.larger(0.5 * s.R / k.root(s.t + 1.0), k.smaller(resolved, s.R)), 1e-30)
     return mu if k.all(mu > _LEAST * length(s.x)) else k.larger(mu, _LEAST * largest(s.x))
+
+
+def _steepness(s: AutoState, k: Kit) -> Any:
+    """Of F: that of the last gradient, or where it was zero the usual one, lest mu shrinks until all slopes are."""
+    usual = quotient(root(summed(s.G) * k.larger(s.t, 1)), s.weight)
+    return (s.g_norm > 0.0) * s.g_norm + (s.g_norm <= 0.0) * usual
 
 
 def at_scale(s: AutoState) -> AutoState:

@@ -34,7 +34,7 @@ from poem_cma.domains import Box
 from poem_cma.oracle import matrix
 from poem_cma.randomness import Stream, Streams
 
-__all__ = ["DRAWN_AT_ONCE", "Walks", "estimate", "shares_directions", "slopes_of", "with_penalty"]
+__all__ = ["DRAWN_AT_ONCE", "Walks", "estimate", "samples_first", "shares_directions", "slopes_of", "with_penalty"]
 
 #: An array, or a list where there are few.
 Numbers = Any
@@ -45,14 +45,17 @@ _MOST_HELD = 2**20
 #: Steps that are digits are no longer than this part of the smoothing radius: there is room for them.
 _WITHIN = 0.1
 
+#: After so many estimates in a row that are far too steep it is the first that were far too flat.
+_MOST_ABSURD = 4
+
 #: For what samples have in common one looks so often in vain, at values that are rounded no more than this.
 _MOST_LOOKS, _EXACT = 24, 1e-13
 
-#: So many random numbers are drawn together, for as many steps as they last.
+#: So many random numbers are drawn together, for as many steps as they last;
 DRAWN_AT_ONCE = 2**13
 
-#: Or up to so many, if they are all that a stage needs.
-_DRAWN_FOR_A_STAGE = 2**16
+#: and up to so many for a stage with several samples.
+_MOST_DRAWN = 2**16
 
 
 class Blocks:
@@ -64,12 +67,12 @@ class Blocks:
         self._first = 0  # number of the block
         self._q = 0  # directions of each
 
-    def __call__(self, number: int, q: int, x: Array, tangent: Callable[[Array], Array], stage: int) -> Drawn:
-        """Those of a number, which is the first of a stage that asks so many, or a later one."""
+    def __call__(self, number: int, q: int, x: Array, tangent: Callable[[Array], Array], several: int) -> Drawn:
+        """Those of a number; where they are not there yet, several are drawn, if they are not too many."""
         at = number - self._first
         if q != self._q or not 0 <= at < len(self._block):
             size = (q + 1) * len(x)
-            count = max(1, DRAWN_AT_ONCE // size, min(stage, _DRAWN_FOR_A_STAGE // size))
+            count = max(1, min(several, _MOST_DRAWN // size))
             rngs = (self._streams.block(Stream.DIRECTIONS, n) for n in range(number, number + count))
             block = drawn(rngs, count, q, x, tangent)
             if count == 1:
@@ -153,7 +156,9 @@ class Walks:
         domain = s.run.domain
         n = domain.hull_dimension(len(s.x))
         if s.kind == HAAR and not s.use_subspace:
-            draw = min(s.q, n), s.x, domain.tangent, len(s.values)
+            q = min(s.q, n)
+            steps = max(len(s.values), DRAWN_AT_ONCE // ((q + 1) * len(s.x)))
+            draw = q, s.x, domain.tangent, steps if s.stage == STEP else samples_first(s)
             now = self._blocks(s.samples + j, *draw)
             if j and _related(s):
                 first = self._blocks(s.samples, *draw)
@@ -188,6 +193,12 @@ def _related(s: AutoState) -> bool:
     return s.stage == START and len(s.x) <= LONG
 
 
+def samples_first(s: AutoState) -> int:
+    """How many of the step's samples are asked: at first two, if these may show that F has no noise."""
+    undecided = s.stage == START and s.exact and s.samples == 0 and isnan(s.values[0, 0])
+    return 2 if undecided else len(s.values)
+
+
 def shares_directions(s: AutoState) -> bool:
     """Whether the first estimates have directions in common, which tell if their gradients are parallel."""
     return s.kind == HAAR and s.q > 2 * SHARED and _related(s)
@@ -214,10 +225,12 @@ def estimate(s: AutoState, estimator: Haar | Staircase | Digits, j: int) -> tupl
         return _sparse(s), np.zeros_like(s.x), np.zeros(len(change))
     slopes: Numbers = slopes_of(change, steps, s.unit) if s.unit > 0.0 else change
     if s.unit == 0.0 or not (steepest := _largest(slopes)) < 1.0:
-        if s.unit > 0.0 and s.stage == STEP and steepest > ABSURD:
-            return _sparse(s), None, v
+        if s.unit > 0.0 and s.stage == STEP and steepest > ABSURD and s.absurd < _MOST_ABSURD:
+            return _sparse(s)._replace(absurd=s.absurd + 1), None, v
         s = in_unit(s, max(s.unit, _unit(change, steps, peak)))
         slopes = slopes_of(change, steps, s.unit)
+    if s.absurd:
+        s = s._replace(absurd=0)
     g = estimator.gradient(slopes, len(s.x))
     return s, g if isinstance(estimator, Haar) else _within(g, s), slopes
 
