@@ -74,7 +74,8 @@ def test_what_is_plausible(sizes: list[float], factor: float) -> None:
     if len(positive) < 4:
         assert kept.all()
     else:
-        assert kept.tolist() == [bool(v <= ABSURD * np.median(positive)) for v in many]
+        usual = [bool(v <= ABSURD * np.median(positive)) for v in many]
+        assert kept.tolist() == (usual if usual.count(False) <= 0.25 * len(positive) else [True] * len(many))
 
 
 KINDS = {
