@@ -190,10 +190,11 @@ class Optimizer(Lanes):
         s = self._state
         if status is None:
             status, message = self._status()
+        x, x_last, x_average = self._for_the_user(self._algorithm.output(s), s.x, s.average)
         return Result(
-            x=self._point(self._algorithm.output(s)),
-            x_last=self._point(s.x),
-            x_average=self._point(s.average),
+            x=x,
+            x_last=x_last,
+            x_average=x_average,
             fun=nan,
             fun_stderr=nan,
             nfev=self._nfev,
@@ -222,12 +223,13 @@ class Optimizer(Lanes):
             return Status.BUDGET, f"the budget of {self._state.run.budget} calls is spent"
         return Status.RUNNING, "the run is not over"
 
-    def _point(self, x: Array) -> Array:
-        # An average lies in the domain but for rounding; never the run's own vector, so that nobody can change it.
-        x = x if self.scale is None else x * self.scale
-        y = self.domain.project(x)
+    def _for_the_user(self, *points: Array) -> list[Array]:
+        """In the user's variables, and in the domain, which rounding may have left; none is the run's own vector."""
         held = [v for v in (self._state.run.x0, *self._state) if isinstance(v, np.ndarray)]
-        return y.copy() if any(np.may_share_memory(y, v) for v in held) else y
+        scaled = (x if self.scale is None else x * self.scale for x in points)
+        return [
+            y.copy() if any(np.may_share_memory(y, v) for v in held) else y for y in map(self.domain.project, scaled)
+        ]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the whole run to a file: arrays and a JSON header, replaced in one go."""

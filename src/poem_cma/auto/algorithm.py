@@ -22,7 +22,6 @@ PICK    at the end, the averages, the last iterate and x_0 are compared on commo
 from __future__ import annotations
 
 from collections.abc import Iterable
-from decimal import Decimal
 from math import inf, isfinite, nan
 from typing import Any
 
@@ -254,8 +253,13 @@ def _rounding(values: Values) -> float:
         single = all(float(np.float32(f)) == f for f in known)
     if single:
         return _FLOAT32
-    digits = max(len(Decimal(repr(float(f))).normalize().as_tuple().digits) for f in known)
+    digits = max(map(_digits, known))
     return 10.0**-digits if _FEWEST_DIGITS <= digits <= _MOST_DIGITS else _FLOAT64
+
+
+def _digits(f: float) -> int:
+    """How many digits a number has, as it is printed."""
+    return len(repr(float(f)).partition("e")[0].replace(".", "").strip("-0")) or 1
 
 
 def free_axes(run: Run) -> Any:

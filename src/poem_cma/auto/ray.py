@@ -79,7 +79,8 @@ def after_ray(s: AutoState, values: Values) -> Any:
         V = V[:, 2:]
     changes = mean_changes(V, s.values[:, 0])[0].reshape(rays, -1)
     known = np.concatenate((s.ray_values, changes), axis=1)
-    s = s._replace(ray_values=np.array([_until_it_rises(s.radii, row) for row in known]))
+    radii = s.radii.tolist()
+    s = s._replace(ray_values=np.array([_until_it_rises(radii, row) for row in known]))
     if not s.between and has(s.run, "ray"):
         if _outwards(s):
             return s._replace(radii=np.concatenate((s.radii, 10.0 * s.radii[-1] * DECADES)))
@@ -88,18 +89,20 @@ def after_ray(s: AutoState, values: Values) -> Any:
     return _settled(s)
 
 
-def _until_it_rises(radii: Array, changes: Array) -> Array:
+def _until_it_rises(radii: list[float], changes: Array) -> list[float]:
     """Changes of F along a ray, infinite beyond a radius where F has risen by more than it had fallen before.
 
     Further out it is higher still, or has nothing to do with x_0. Where that is not what values say, they cannot be
     true: of samples that are far higher some may have been taken for mishaps.
     """
-    order = np.argsort(radii)
-    along = changes[order]
-    risen = np.isfinite(along) & (along > np.maximum.accumulate(np.maximum(-along, 0.0)))
-    beyond = np.zeros(len(radii), bool)
-    beyond[order] = np.append(False, np.logical_or.accumulate(risen)[:-1])
-    return np.where(beyond, inf, changes)
+    along: list[float] = changes.tolist()
+    fallen, risen = 0.0, False
+    for i in sorted(range(len(along)), key=radii.__getitem__):
+        change = along[i]
+        along[i] = inf if risen else change
+        risen = risen or (fallen < change < inf)
+        fallen = max(fallen, -change)
+    return along
 
 
 def _outwards(s: AutoState) -> bool:
@@ -120,7 +123,7 @@ def _ends(far: Array, near: Array, x0: Array) -> bool:
 def _beside(s: AutoState) -> Array:
     """Half a decade less, and more, than the radius that is best so far, on either ray."""
     best = [least_radius(s.radii, row) for row in s.ray_values if row.min() < 0.0]
-    return np.unique([r * factor for r in best for factor in (sqrt(0.1), sqrt(10.0))])
+    return np.array(sorted({r * factor for r in best for factor in (sqrt(0.1), sqrt(10.0))}))
 
 
 def _settled(s: AutoState) -> Any:
@@ -167,6 +170,8 @@ def _failed_amid(F: list[float]) -> bool:
 
 def _different(a: Array, b: Array, eps: float) -> tuple[Any, float]:
     """For which xi two calls at the same point gave two values, beyond rounding; and by how much, relative to them."""
+    if np.array_equal(a, b):
+        return np.zeros(len(a), bool), 0.0
     known = np.isfinite(a) & np.isfinite(b)
     with np.errstate(over="ignore", invalid="ignore"):
         apart = np.where(known, np.abs(a - b), 0.0)

@@ -57,7 +57,8 @@ def after_start(s: AutoState, walks: Walks) -> Any:
 
     Where F changes over some distance, but not at all over a short one, it has steps: pairs far apart take over.
     """
-    if not s.penalised and _drowned(s.values, s.eps):
+    change = _changes(s.values)
+    if not s.penalised and _drowned(s.values, change, s.eps):
         if s.stairs.any() and _unchanged(s.values):
             return hand_over_steps(s, STAIRS, *s.stairs.tolist())
         still = _still(s)
@@ -69,7 +70,7 @@ def after_start(s: AutoState, walks: Walks) -> Any:
         walks.forget()
         return _looked_closer(s._replace(stairs=np.array((s.step * s.mu, least))))
     w = weight(s)
-    s = s._replace(values=np.where(plausible(_changes(s.values))[:, None], s.values, inf))
+    s = s._replace(values=np.where(plausible(change)[:, None], s.values, inf))
     s = s._replace(own=empty(len(s.values) if len(s.x) <= LONG else 0, len(s.x)))
     common = []
     for j in range(len(s.values)):
@@ -111,7 +112,7 @@ def with_samples_enough(s: AutoState) -> AutoState:
     if not s.exact or s.stage != START or len(s.values) == 1 or s.samples > 0:
         return s
     base, other = s.values[0, 0], s.values[1, 0]
-    if not same(base, other, s.eps):
+    if base != other and not same(base, other, s.eps):
         return s._replace(exact=False)
     known = s.values[0][np.isfinite(s.values[0])]
     failed = bool(np.isinf(s.values[:2]).any())  # by chance, it may be
@@ -178,9 +179,9 @@ def _least_change(values: Array) -> float:
     return float(np.min(apart[apart > 0.0], initial=inf))
 
 
-def _drowned(values: Array, eps: float) -> bool:
-    """Whether the changes of F within a probe are hardly more than rounding."""
-    known, change = np.isfinite(values), _changes(values)
+def _drowned(values: Array, change: Array, eps: float) -> bool:
+    """Whether the changes of F within each probe are hardly more than rounding."""
+    known = np.isfinite(values)
     size = np.abs(np.where(known, values, 0.0)).max(axis=1)
     return bool(known.any() and (change <= _RESOLVED * eps * size).all())
 
