@@ -8,7 +8,8 @@ CURVATURES  x, and a point on either side of it along every axis: the gradient, 
 COMPARE     the minimum of this model, and of one with the same curvature everywhere: which is better?
 SEARCH      two points on the way to the minimum: is F low enough there, and no longer falls?
 SLOPES      x, and a point beside it along every axis: the gradient, and a better model;
-CUTS        where slopes jump: the minimum of all planes that were seen below F, and the plane there (`cuts`, `turns`).
+CUTS        where slopes jump: the minimum of all planes that were seen below F, and the plane there (`cuts`, `turns`);
+WITNESS     before the end: are other samples the same function, too (`witnesses`)?
 
 What follows each of them, and when it ends, is in `exact_steps`.
 """
@@ -24,7 +25,7 @@ import numpy as np
 from poem_cma._types import Array
 from poem_cma.arithmetic import distance
 from poem_cma.auto import cuts, line
-from poem_cma.auto.exact_state import COMPARE, CURVATURES, CUTS, DONE, SEARCH, ExactState
+from poem_cma.auto.exact_state import COMPARE, CURVATURES, CUTS, DONE, SEARCH, WITNESS, ExactState
 from poem_cma.auto.exact_steps import (
     EVEN,
     SEEN,
@@ -32,11 +33,13 @@ from poem_cma.auto.exact_steps import (
     after_cut,
     after_slopes,
     after_trial,
+    after_witnesses,
     first_model,
     on_the_way,
 )
 from poem_cma.auto.slopes import along_axes, places
 from poem_cma.auto.state import AutoState
+from poem_cma.auto.witnesses import PLACES, witness_points, witnesses
 from poem_cma.core import Method, Run, Values
 
 __all__ = ["EXACT", "Exact", "affordable", "begun"]
@@ -68,14 +71,18 @@ class Exact:
         raise AssertionError("a run without noise is begun by auto")
 
     def stage(self, method: Method, s: ExactState, nothing: Nothing) -> list[int]:
-        """How many points the only probe has; none when the run is over."""
+        """How many points the only probe has, or those of all witnesses; none when the run is over."""
         if s.stage == DONE:
             return []
+        if s.stage == WITNESS:
+            return [PLACES] * witnesses(s)
         size = _size(s)
         return [size] if size <= s.run.budget - s.nfev else []
 
     def points(self, method: Method, s: ExactState, i: int, nothing: Nothing) -> tuple[Iterable[Array], list[int]]:
         """The points of the probe, and the numbers of their xi's: one for all."""
+        if s.stage == WITNESS:
+            return witness_points(s), [s.samples + i] * PLACES
         numbers = [s.samples] * _size(s)
         if s.stage == SEARCH:
             return line.trial(s), numbers
@@ -87,6 +94,9 @@ class Exact:
 
     def advance(self, method: Method, s: ExactState, values: Values, nothing: Nothing, nfev: int) -> Any:
         """The next state, from the values of the stage."""
+        if s.stage == WITNESS:
+            n = len(values)
+            return after_witnesses(s._replace(asked=s.asked + n, samples=s.samples + n, nfev=nfev), values)
         F = np.array(values[0])
         s = s._replace(asked=s.asked + 1, samples=s.samples + 1, nfev=nfev)
         if s.stage == SEARCH:

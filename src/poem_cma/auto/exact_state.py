@@ -8,9 +8,10 @@ from poem_cma._types import Array, IntArray
 from poem_cma.core import Run
 from poem_cma.records import quickly_replaced
 
-__all__ = ["COMPARE", "CURVATURES", "CUTS", "DONE", "SEARCH", "SLOPES", "ExactState"]
+__all__ = ["COMPARE", "CURVATURES", "CUTS", "DONE", "SEARCH", "SLOPES", "WITNESS", "ExactState"]
 
-CURVATURES, COMPARE, SLOPES, SEARCH, CUTS, DONE = "curvatures", "compare", "slopes", "search", "cuts", "done"
+CURVATURES, COMPARE, SLOPES, SEARCH = "curvatures", "compare", "slopes", "search"
+CUTS, WITNESS, DONE = "cuts", "witness", "done"
 
 
 @quickly_replaced

@@ -17,13 +17,18 @@ from poem_cma._types import Array
 from poem_cma.arithmetic import length
 from poem_cma.auto import cuts, line, turns
 from poem_cma.auto.estimators import ROUNDING
-from poem_cma.auto.exact_state import COMPARE, CUTS, DONE, SEARCH, SLOPES, ExactState
+from poem_cma.auto.exact_state import COMPARE, CUTS, DONE, SEARCH, SLOPES, WITNESS, ExactState
 from poem_cma.auto.quasi_newton import model_minimum, sound, updated
 from poem_cma.auto.remarks import FAILED_BESIDE
 from poem_cma.auto.slopes import along_axes, changes, curvatures, gradient
 from poem_cma.auto.turns import MODEL, PLANES
+from poem_cma.auto.witnesses import agree, witnesses
+from poem_cma.core import Values
 
-__all__ = ["EVEN", "SEEN", "after_curvatures", "after_cut", "after_slopes", "after_trial", "first_model", "on_the_way"]
+__all__ = [
+    "EVEN", "SEEN", "after_curvatures", "after_cut", "after_slopes", "after_trial", "after_witnesses", "first_model",
+    "on_the_way",
+]  # fmt: skip
 
 #: The first models: with the curvatures that were seen, and with the same everywhere.
 SEEN, EVEN = 0, 1
@@ -184,8 +189,18 @@ def _no_way(s: ExactState) -> Any:
         return _from(rough._replace(rough_value=s.value), _COARSE)
     if s.eps > s.fine and s.value < s.rough_value:
         return _from(s, s.fine)._replace(stuck=0)
+    return s._replace(stage=WITNESS) if witnesses(s) > 1 else _done(s)
+
+
+def _done(s: ExactState) -> ExactState:
+    """Nothing is left to be won."""
     remark = FAILED_BESIDE if s.walled else ""
     return s._replace(stage=DONE, converged=True, run=s.run._replace(remark=remark))
+
+
+def after_witnesses(s: ExactState, values: Values) -> Any:
+    """The end, if all samples are the same."""
+    return _done(s) if agree(s, values) else _as_if_noisy(s)
 
 
 def _from(s: ExactState, eps: float) -> ExactState:

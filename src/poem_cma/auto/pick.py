@@ -26,7 +26,8 @@ _SHARE, _MOST_CALLS = 0.02, 2400  # of the budget
 _FIRST_ROUND = 0.5  # of these calls
 _FEWEST = 4  # samples
 _CHANCE = 2.0  # standard errors that a candidate must be better by, where there are many samples
-_BACK = 1.0  # standard errors that x_0 must be better by: a run that seems to have made things worse is not believed
+_BACK, _FEW = 2.0, 2.0  # standard errors that x_0 must be better by, for runs seldom make things worse; more where few
+_HINT = 0.5  # standard errors of what slopes have said, to speak against it
 _FAR = 1e9  # times the size of x_0, or 1
 _OFTEN = 3  # looks at the scale in a row that have found it too small
 
@@ -79,10 +80,21 @@ def after_pick(s: AutoState, values: Values) -> AutoState:
         return finished(s._replace(picked=s.rival) if _at_worst(both, [s.rival])[0] < 0.0 else s)
     at_worst = _at_worst(change, asked)
     at_worst[usual] = inf
+    if _promised(s):
+        at_worst[asked.index(_X0)] = inf
     best = int(at_worst.argmin())
     if _rounds(s)[1] > 0 and len(change):
         return s._replace(rival=asked[best], values=change[:, best])
     return finished(s._replace(picked=asked[best]) if at_worst[best] < 0.0 else s)
+
+
+def _promised(s: AutoState) -> bool:
+    """Whether slopes have said, all along the way, that x_0 is worse.
+
+    A convex F is higher at x than at x_0 by no more than <g, x - x_0>. There were far more of these than there are
+    samples now, which may all be of a kind.
+    """
+    return s.promised < -_HINT * sqrt(s.promised_squares)
 
 
 def _at_worst(change: Array, asked: list[int]) -> Array:
@@ -95,7 +107,7 @@ def _at_worst(change: Array, asked: list[int]) -> Array:
         return np.zeros(len(asked))
     change = change / (float(np.abs(change).max()) or 1.0)  # squares of 1e300 would overflow
     doubt = min(max(1.0, log10(n)), _CHANCE)
-    errors = np.array([_BACK if i == _X0 else doubt for i in asked])
+    errors = np.array([_BACK * (1.0 + _FEW / n) if i == _X0 else doubt for i in asked])
     at_worst: Array = change.mean(axis=0) + errors / sqrt(n) * change.std(axis=0, ddof=1)
     return at_worst
 

@@ -8,7 +8,7 @@ These values are of the samples that the rays were made of, and too good: `prove
 
 from __future__ import annotations
 
-from math import inf, isfinite, nan, sqrt
+from math import floor, inf, isfinite, log10, nan, sqrt
 from typing import Any
 
 import numpy as np
@@ -25,10 +25,11 @@ from poem_cma.core import Values
 
 __all__ = ["after_ray", "on_ray", "ray_asked", "ray_places"]
 
-_MOST_DECADES = 18
+_MOST_DECADES, _HALF = 18, 0.25  # and a radius half a decade beyond them counts as none
 _LITTLE = 1e-5  # of F: noise of its own that is no more than this is as good as rounding
 _BLOWN_UP = 0.25  # the most xi's whose value may change between two calls by mishap; if more do, it is noise
 _STILL_FALLING = 1.001  # of the fall so far: a ray along which F has come to an end is not followed further
+_EXACT = 1e-13  # a precision above is single, that of printed numbers, or a little noise
 _SAME = 1e-6  # of the way: points that are no further apart
 
 
@@ -108,11 +109,17 @@ def _until_it_rises(radii: list[float], changes: Array) -> list[float]:
 def _outwards(s: AutoState) -> bool:
     """Whether the outermost radius is the best on a ray that does not end there."""
     outermost = float(s.radii[-1])
-    return len(s.radii) <= _MOST_DECADES and any(
+    return _decades(s) < _MOST_DECADES and any(
         row[-1] < _STILL_FALLING * row[:-1].min()
         and not _ends(on_ray(s, i, outermost), on_ray(s, i, outermost / 10.0), s.run.x0)
         for i, row in enumerate(s.ray_values)
     )
+
+
+def _decades(s: AutoState) -> int:
+    """How many were looked at, from the innermost radius to the outermost, whatever lies between them."""
+    radii = s.radii[s.radii > 0.0]
+    return 1 + floor(log10(radii.max() / radii.min()) + _HALF) if len(radii) else 0
 
 
 def _ends(far: Array, near: Array, x0: Array) -> bool:
@@ -135,7 +142,7 @@ def _settled(s: AutoState) -> Any:
         return start_again(s) if has(s.run, "ray") else at_first_scale(s)
     favoured = 1 if len(decrease) == 2 and decrease[1] > demanded(s) * decrease[0] else 0
     radii = [least_radius(s.radii, s.ray_values[i if d > 0.0 else favoured]) for i, d in enumerate(decrease)]
-    endless = len(s.radii) > _MOST_DECADES
+    endless = _decades(s) >= _MOST_DECADES and not isfinite(s.run.domain.diameter)
     if s.exact and affordable(s) and not endless:
         return _without_noise(s, favoured, radii[favoured])
     return proof(s, favoured, radii, endless and not s.exact)  # without noise there is nothing to prove
@@ -169,12 +176,15 @@ def _failed_amid(F: list[float]) -> bool:
 
 
 def _different(a: Array, b: Array, eps: float) -> tuple[Any, float]:
-    """For which xi two calls at the same point gave two values, beyond rounding; and by how much, relative to them."""
+    """For which xi two calls at the same point gave two values, beyond rounding; and by how much, relative to them.
+
+    Rounding that is in truth a little noise has one size, whichever value it comes with.
+    """
     if np.array_equal(a, b):
         return np.zeros(len(a), bool), 0.0
     known = np.isfinite(a) & np.isfinite(b)
     with np.errstate(over="ignore", invalid="ignore"):
         apart = np.where(known, np.abs(a - b), 0.0)
-        different = apart > max(1e-12, ROUNDING * eps) * np.abs(a)
-    size = float(np.abs(a[known]).max(initial=0.0))
+        size = float(np.abs(a[known]).max(initial=0.0))
+        different = apart > max(1e-12, ROUNDING * eps) * (np.abs(a) if eps < _EXACT else size)
     return different, float(apart.max()) / size if size > 0.0 else inf

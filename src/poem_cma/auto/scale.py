@@ -28,6 +28,7 @@ _MOST_GROWTH = 4.0
 _BEYOND = 3.0  # times the scale
 _WITHIN_BOUNDS = 2.0  # times what chance makes of slopes, where a scale that is too large does little harm
 _MOST_LONGER = 3.0  # times: steps along a variable, because others have become steeper
+_MOST_LIGHTER = 16.0  # times: D of a variable beside others, in a look, lest slopes that vanish far out lead further out
 _NEAR = 0.05  # of the diameter
 _UNKNOWN = 0.01  # of what it was: where D falls below, it was not known
 
@@ -56,6 +57,9 @@ def rescaled(s: AutoState) -> AutoState:
     metric = _metric(s)
     if metric is s.metric:
         return s
+    if s.by_units:
+        usual = float(np.median(metric / s.metric))
+        metric = _normal(np.maximum(metric, usual / _MOST_LIGHTER * s.metric))
     s = s._replace(R=s.R * _restraint(s.metric, metric))
     return in_metric(_in_known_units(s, metric) if s.by_units else s, metric)
 

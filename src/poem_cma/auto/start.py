@@ -187,8 +187,9 @@ def _drowned(values: Array, change: Array, eps: float) -> bool:
 
 
 def _units_may_differ(s: AutoState) -> bool:
-    """Whether slopes have so different sizes that variables may be measured in different units."""
-    return s.kind == WALK and has(s.run, "units") and measurable(s) and spread_of_slopes(s) > _UNEVEN
+    """Whether slopes have so different sizes that variables may be measured in different units: not if they add up."""
+    apart = s.run.domain.hull_dimension(len(s.x)) == len(s.order)
+    return apart and s.kind == WALK and has(s.run, "units") and measurable(s) and spread_of_slopes(s) > _UNEVEN
 
 
 def start_rounded(s: AutoState, noise: float) -> AutoState:
@@ -198,9 +199,10 @@ def start_rounded(s: AutoState, noise: float) -> AutoState:
     differences are so short that they have seen the noise and nothing else.
     """
     fresh = s.run.method.algorithm.begin(s.run.method, s.run)  # type: ignore[union-attr]
+    eps = max(s.eps, _IN_NOISE * noise)
     s = fresh._replace(
-        asked=s.asked, samples=s.samples + len(s.values), nfev=s.nfev, eps=_IN_NOISE * noise,
-        mu=_LONGER * fresh.mu, R=_LONGER * fresh.R,
+        asked=s.asked, samples=s.samples + len(s.values), nfev=s.nfev, eps=eps, mu=_LONGER * fresh.mu,
+        R=_LONGER * fresh.R,
     )  # fmt: skip
     return with_room(s._replace(step=step_length(s.eps)))
 
