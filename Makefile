@@ -81,6 +81,7 @@ bench: $(INSTALLED)  ## the arena within four minutes (results/bench/report.html
 	@echo "== benchmarks"
 	@$(BIN)/python benchmarks/auto_numbers.py
 	@$(BIN)/python benchmarks/when_not.py
+	@$(BIN)/python benchmarks/odd.py
 	@$(BIN)/python benchmarks/paper_numbers.py
 	@$(BIN)/python benchmarks/overhead.py
 	@$(BIN)/python benchmarks/store.py

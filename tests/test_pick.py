@@ -90,3 +90,24 @@ def test_where_every_call_fails_the_average_is_returned() -> None:
     s = at_the_end()
     s = after_pick(s, np.full((pick_samples(s), len(in_question(s))), np.nan).tolist())
     assert (s.stage, s.picked) == (DONE, AVERAGE)
+
+
+@pytest.mark.parametrize(("said", "returned"), [(-3.0, AVERAGE), (0.0, X0), (3.0, X0)])
+def test_x0_is_returned_unless_slopes_have_said_that_it_is_worse(said: float, returned: int) -> None:
+    """Samples that are all of a kind may show it to be better."""
+    s = at_the_end()._replace(promised=said, promised_squares=1.0)
+    rng = np.random.default_rng(0)
+    while s.stage != DONE:
+        s = told(s, {X0: 1.0}, rng, 0.01)
+    assert s.picked == returned
+
+
+def test_where_slopes_have_said_that_x0_is_better_values_need_not_be_sure() -> None:
+    picked = {}
+    for said in (0.0, 3.0):
+        s = at_the_end(1200)._replace(promised=said, promised_squares=1.0)
+        rng = np.random.default_rng(1)
+        while s.stage != DONE:
+            s = told(s, {X0: 0.3}, rng, 0.5)
+        picked[said] = s.picked
+    assert picked == {0.0: AVERAGE, 3.0: X0}

@@ -70,7 +70,8 @@ def after_check(s: AutoState, values: Values) -> Any:
         return hand_over(s, NO_PROGRESS) if len(change) >= 4 and change.mean() >= 0.0 else s
     V = np.array(values)
     excess, doubt = excess_of(V[:, :2])
-    if excess > DOUBT * doubt:
+    worse = excess > 0.0 and s.promised > _SURE * sqrt(s.promised_squares)  # as slopes have said all along
+    if worse or excess > DOUBT * doubt:
         if s.alarmed != WORSE:
             return s._replace(alarmed=WORSE, stage=CHECK)
         steps = s.promised < -_SURE * sqrt(s.promised_squares)

@@ -27,7 +27,8 @@ _FIRST_ROUND = 0.5  # of these calls
 _FEWEST = 4  # samples
 _CHANCE = 2.0  # standard errors that a candidate must be better by, where there are many samples
 _BACK, _FEW = 2.0, 2.0  # standard errors that x_0 must be better by, for runs seldom make things worse; more where few
-_HINT = 0.5  # standard errors of what slopes have said, to speak against it
+_HINT, _SURE = 0.5, 2.0  # standard errors of what slopes have said, to speak against x_0, or for it
+_TINY = 1e-300
 _FAR = 1e9  # times the size of x_0, or 1
 _OFTEN = 3  # looks at the scale in a row that have found it too small
 
@@ -77,27 +78,28 @@ def after_pick(s: AutoState, values: Values) -> AutoState:
     s = s._replace(samples=s.samples + pick_samples(s))
     if s.rival >= 0:
         both = np.concatenate((s.values, change[:, 1 - usual]))[:, None]
-        return finished(s._replace(picked=s.rival) if _at_worst(both, [s.rival])[0] < 0.0 else s)
-    at_worst = _at_worst(change, asked)
+        return finished(s._replace(picked=s.rival) if _at_worst(s, both, [s.rival])[0] < 0.0 else s)
+    at_worst = _at_worst(s, change, asked)
     at_worst[usual] = inf
-    if _promised(s):
-        at_worst[asked.index(_X0)] = inf
     best = int(at_worst.argmin())
     if _rounds(s)[1] > 0 and len(change):
         return s._replace(rival=asked[best], values=change[:, best])
     return finished(s._replace(picked=asked[best]) if at_worst[best] < 0.0 else s)
 
 
-def _promised(s: AutoState) -> bool:
-    """Whether slopes have said, all along the way, that x_0 is worse.
+def _at_x0(s: AutoState, n: int) -> float:
+    """How many standard errors x_0 must be better by, on n samples: it depends on what slopes have said of it.
 
-    A convex F is higher at x than at x_0 by no more than <g, x - x_0>. There were far more of these than there are
-    samples now, which may all be of a kind.
+    A convex F is higher at x than at x_0 by no more than <g, x - x_0>. All along the way there were far more of these
+    than there are samples now, which may all be of a kind.
     """
-    return s.promised < -_HINT * sqrt(s.promised_squares)
+    chance = sqrt(s.promised_squares)
+    if s.promised < -_HINT * chance:
+        return inf
+    return 0.0 if s.promised > _SURE * chance else _BACK * (1.0 + _FEW / n)
 
 
-def _at_worst(change: Array, asked: list[int]) -> Array:
+def _at_worst(s: AutoState, change: Array, asked: list[int]) -> Array:
     """The mean change of F for each candidate, and so many standard errors more, in units of the largest change.
 
     The more samples, the smaller what is left to gain, and the more standard errors a difference must be worth.
@@ -107,8 +109,9 @@ def _at_worst(change: Array, asked: list[int]) -> Array:
         return np.zeros(len(asked))
     change = change / (float(np.abs(change).max()) or 1.0)  # squares of 1e300 would overflow
     doubt = min(max(1.0, log10(n)), _CHANCE)
-    errors = np.array([_BACK * (1.0 + _FEW / n) if i == _X0 else doubt for i in asked])
-    at_worst: Array = change.mean(axis=0) + errors / sqrt(n) * change.std(axis=0, ddof=1)
+    errors = np.array([doubt if i != _X0 else _at_x0(s, n) for i in asked])
+    spread = np.maximum(change.std(axis=0, ddof=1), _TINY)  # lest nothing is multiplied by infinity
+    at_worst: Array = change.mean(axis=0) + errors / sqrt(n) * spread
     return at_worst
 
 

@@ -26,7 +26,7 @@ from poem_cma.core import Values
 __all__ = ["after_ray", "on_ray", "ray_asked", "ray_places"]
 
 _MOST_DECADES, _HALF = 18, 0.25  # and a radius half a decade beyond them counts as none
-_LITTLE = 1e-5  # of F: noise of its own that is no more than this is as good as rounding
+_LITTLE = 1e-3  # of F: noise of its own that is no more than this is as good as rounding
 _BLOWN_UP = 0.25  # the most xi's whose value may change between two calls by mishap; if more do, it is noise
 _STILL_FALLING = 1.001  # of the fall so far: a ray along which F has come to an end is not followed further
 _EXACT = 1e-13  # a precision above is single, that of printed numbers, or a little noise
