@@ -49,6 +49,7 @@ class Run(NamedTuple):
     pairs: int  # M of Algorithm 2
     radius: float  # mu of Algorithm 2
     remark: str = ""  # what the user should know at the end
+    sampled: bool = True  # whether there are xi's, as far as it is known
 
 
 class Symbols:

@@ -36,6 +36,8 @@ def drive(
             chosen = (1, ahead or auto_ahead(workers, method, budget))
             batch, ahead = (kept.settings["batch"], kept.settings["ahead"]) if kept.exists else chosen
         opt = Optimizer(x0, budget=budget - final, seed=seed, batch=batch, ahead=ahead, **settings)
+        if sample is None:
+            opt._without_samples()
         given, first_failure = describe(opt, name, vectorized, sample is not None), None
         if isinstance(kept, Store):
             if not kept.exists:

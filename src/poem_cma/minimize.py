@@ -153,6 +153,8 @@ def minimize(
         x0, method=method, domain=domain, scale=scale, budget=budget - final if final else budget,
         paired=paired, seed=seed, batch=batch, ahead=ahead,
     )  # fmt: skip
+    if sample is None:
+        opt._without_samples()
     loop.final = final
     with _progress_bar(opt, budget) if progress else nullcontext() as bar:
         try:

@@ -190,11 +190,11 @@ class Optimizer(Lanes):
         s = self._state
         if status is None:
             status, message = self._status()
-        x, x_last, x_average = self._for_the_user(self._algorithm.output(s), s.x, s.average)
+        held = [v for v in (s.run.x0, *s) if isinstance(v, np.ndarray)]  # nobody must be able to change them
         return Result(
-            x=x,
-            x_last=x_last,
-            x_average=x_average,
+            x=self._for_the_user(self._algorithm.output(s), held),
+            x_last=self._for_the_user(s.x, held),
+            x_average=self._for_the_user(s.average, held),
             fun=nan,
             fun_stderr=nan,
             nfev=self._nfev,
@@ -223,13 +223,14 @@ class Optimizer(Lanes):
             return Status.BUDGET, f"the budget of {self._state.run.budget} calls is spent"
         return Status.RUNNING, "the run is not over"
 
-    def _for_the_user(self, *points: Array) -> list[Array]:
-        """In the user's variables, and in the domain, which rounding may have left; none is the run's own vector."""
-        held = [v for v in (self._state.run.x0, *self._state) if isinstance(v, np.ndarray)]
-        scaled = (x if self.scale is None else x * self.scale for x in points)
-        return [
-            y.copy() if any(np.may_share_memory(y, v) for v in held) else y for y in map(self.domain.project, scaled)
-        ]
+    def _for_the_user(self, x: Array, held: list[Array]) -> Array:
+        """In the user's variables, and in the domain, which rounding may have left; none is a vector that is held."""
+        y = self.domain.project(x if self.scale is None else x * self.scale)
+        return y.copy() if any(np.may_share_memory(y, v) for v in held) else y
+
+    def _without_samples(self) -> None:
+        """F takes no xi: all samples are the same."""
+        self._state = self._lanes[0].state = self._state._replace(run=self._state.run._replace(sampled=False))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the whole run to a file: arrays and a JSON header, replaced in one go."""

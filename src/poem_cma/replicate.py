@@ -90,6 +90,8 @@ def replicate(
                 start, method=method, domain=domain, scale=scale, budget=budget - final if final else budget,
                 paired=paired, seed=seed, batch=batch,
             )  # fmt: skip
+            if sample is None:
+                opt._without_samples()
             runs.append((opt, oracle))
     shared = vectorized == "rows" or (vectorized is True and sample is None)
     while active := [(opt, oracle) for opt, oracle in runs if not opt.done]:

@@ -23,8 +23,8 @@ from poem_cma.auto.subspace import LEFT, MOST_SUBSPACE, WORTH, extended, in_subs
 from poem_cma.core import Run
 
 __all__ = [
-    "affordable", "alphabet_of", "compared", "learn", "next_estimator", "on_axes", "rejudged", "too_dear", "trial_at",
-    "usual_calls", "with_digits",
+    "affordable", "alphabet_of", "compared", "learn", "next_estimator", "on_axes", "prefers_walks", "rejudged",
+    "too_dear", "trial_at", "usual_calls", "with_digits",
 ]  # fmt: skip
 
 _FEW_AXES = 32  # so few that walks are always taken
@@ -47,8 +47,7 @@ _AXES_SHARE = 16.0  # a walk takes so many axes that it costs one in so many of 
 def next_estimator(s: AutoState, left: float) -> AutoState:
     """The state with `kind`, `q` and `trial` of the next step, which has `left` calls."""
     run, n = s.run, len(s.order)
-    axes_allowed = on_axes(run, n)
-    if axes_allowed and (n <= _FEW_AXES or s.choice == WALK):
+    if prefers_walks(s) and on_axes(run, n):
         if replaying(s) and n + 1 <= left:
             return _using(s, REPLAY, n)
         growing = max(s.nfev / (_AXES_SHARE * _cost(s)), 4.0)
@@ -56,7 +55,7 @@ def next_estimator(s: AutoState, left: float) -> AutoState:
         if q == n or run.domain.hull_dimension(len(s.x)) == n:
             return _using(s, WALK, q)
         return _using(s, HAAR, max(1, int(min(directions_a_step(run), left - 1))))
-    if axes_allowed and s.nfev >= trial_at(s) and n + 1 <= left and affordable(s, n):
+    if s.nfev >= trial_at(s) and n + 1 <= left and affordable(s, n) and on_axes(run, n):
         return _using(s, WALK, n, trial=True)
     k = len(s.subspace)
     if s.use_subspace and in_subspace_calls(k) >= _DEAR * PLACES and 1 + k + BESIDE <= left and replaying(s):
@@ -65,6 +64,11 @@ def next_estimator(s: AutoState, left: float) -> AutoState:
         return _using(s, HAAR, 0)
     q = BESIDE if s.use_subspace else directions_a_step(run)
     return _using(s, HAAR, max(1, int(min(q, left - 1))))
+
+
+def prefers_walks(s: AutoState) -> bool:
+    """Whether walks are taken as soon as they can be."""
+    return len(s.order) <= _FEW_AXES or s.choice == WALK
 
 
 def _using(s: AutoState, kind: str, q: int, trial: bool = False) -> AutoState:

@@ -19,7 +19,7 @@ import numpy as np
 from poem_cma._types import Array, IntArray
 from poem_cma.arithmetic import length
 from poem_cma.auto.algorithm import AUTO
-from poem_cma.auto.choose import affordable, on_axes, trial_at
+from poem_cma.auto.choose import affordable, on_axes, prefers_walks, trial_at
 from poem_cma.auto.directions import FIRST, many_differences, many_gradients, worked_out
 from poem_cma.auto.estimators import around, stretch_of
 from poem_cma.auto.pick import pick_calls
@@ -63,6 +63,7 @@ def can_join(opt: Optimizer) -> bool:
         and opt._plain
         and s.stage == STEP
         and s.kind == HAAR
+        and not (on_axes(s.run, len(s.order)) and prefers_walks(s))
         and not s.use_subspace
         and not (s.agreed >= 0 and watching(s))
         and s.t > 0

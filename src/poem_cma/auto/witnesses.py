@@ -24,7 +24,9 @@ _FEWEST, _SHARE, _MOST = 4, 0.01, 32  # samples, and of the budget
 
 
 def witnesses(s: ExactState) -> int:
-    """How many samples are asked; fewer than two say nothing."""
+    """How many samples are asked; fewer than two say nothing, and none are needed where F takes no xi."""
+    if not s.run.sampled:
+        return 0
     return int(min(_FEWEST + _SHARE * s.run.budget, _MOST, (s.run.budget - s.nfev) // PLACES))
 
 
