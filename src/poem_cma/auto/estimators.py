@@ -18,17 +18,17 @@ from poem_cma._types import Array
 from poem_cma.arithmetic import length
 from poem_cma.auto.state import is_even
 
-__all__ = ["ROUNDING", "Tangent", "around", "base_point", "one_by_one", "same", "step_length", "stretch_of"]
+__all__ = ["EXACT", "ROUNDING", "Tangent", "around", "base_point", "one_by_one", "same", "step_length", "stretch_of"]
 
 Tangent = Callable[[Array], Array]
 
 ROUNDING = 32.0  # values closer than so many units in the last place are equal
-_EXACT = 1e-13  # a precision above is single, or that of printed numbers
+EXACT = 1e-13  # a precision above is single, that of printed numbers, or a little noise
 
 
 def same(a: Any, b: Any, eps: float) -> bool:
     """Whether values are the same, or not known; in double precision but for what the order of sums makes of them."""
-    near = ROUNDING * eps if eps < _EXACT else 0.0
+    near = ROUNDING * eps if eps < EXACT else 0.0
     with np.errstate(over="ignore", invalid="ignore"):
         alike = (np.abs(a - b) <= near * np.abs(a)) | (np.isnan(a) & np.isnan(b)) | (a == b)
     return bool(alike.all())
@@ -36,7 +36,7 @@ def same(a: Any, b: Any, eps: float) -> bool:
 
 def step_length(eps: float) -> float:
     """The length of differences, in smoothing radii: as short as rounding allows."""
-    return 0.1 if eps > _EXACT else 1e-3
+    return 0.1 if eps > EXACT else 1e-3
 
 
 def around(x: Array, mu: Any, stretch: Array | float, tangent: Tangent, w: Array, size: Any) -> Array:

@@ -15,7 +15,7 @@ import numpy as np
 
 from poem_cma._types import Array
 from poem_cma.auto.compare import hand_over_noise
-from poem_cma.auto.estimators import ROUNDING, same
+from poem_cma.auto.estimators import EXACT, ROUNDING, same
 from poem_cma.auto.exact import affordable, begun
 from poem_cma.auto.prove import demanded, least_radius, mean_changes, proof
 from poem_cma.auto.remarks import OWN_NOISE
@@ -29,7 +29,6 @@ _MOST_DECADES, _HALF = 18, 0.25  # and a radius half a decade beyond them counts
 _LITTLE = 1e-3  # of F: noise of its own that is no more than this is as good as rounding
 _BLOWN_UP = 0.25  # the most xi's whose value may change between two calls by mishap; if more do, it is noise
 _STILL_FALLING = 1.001  # of the fall so far: a ray along which F has come to an end is not followed further
-_EXACT = 1e-13  # a precision above is single, that of printed numbers, or a little noise
 _SAME = 1e-6  # of the way: points that are no further apart
 
 
@@ -186,5 +185,5 @@ def _different(a: Array, b: Array, eps: float) -> tuple[Any, float]:
     with np.errstate(over="ignore", invalid="ignore"):
         apart = np.where(known, np.abs(a - b), 0.0)
         size = float(np.abs(a[known]).max(initial=0.0))
-        different = apart > max(1e-12, ROUNDING * eps) * (np.abs(a) if eps < _EXACT else size)
+        different = apart > max(1e-12, ROUNDING * eps) * (np.abs(a) if eps < EXACT else size)
     return different, float(apart.max()) / size if size > 0.0 else inf

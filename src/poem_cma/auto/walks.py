@@ -25,7 +25,7 @@ from poem_cma.auto.directions import (
     needed_directions,
     with_last_of,
 )
-from poem_cma.auto.estimators import base_point, stretch_of
+from poem_cma.auto.estimators import EXACT, base_point, stretch_of
 from poem_cma.auto.plausible import ABSURD
 from poem_cma.auto.replay import beside, remembered
 from poem_cma.auto.staircase import Staircase, draw_staircase
@@ -48,8 +48,8 @@ _WITHIN = 0.1
 #: After so many estimates in a row that are far too steep it is the first that were far too flat.
 _MOST_ABSURD = 4
 
-#: For what samples have in common one looks so often in vain, at values that are rounded no more than this.
-_MOST_LOOKS, _EXACT = 24, 1e-13
+#: For what samples have in common one looks so often in vain.
+_MOST_LOOKS = 24
 
 #: So many random numbers are drawn together, for as many steps as they last;
 DRAWN_AT_ONCE = 2**13
@@ -123,7 +123,7 @@ class Walks:
         """The state with values but for what all samples have in common; which may be seen now, in what was asked."""
         if s.penalised:
             s = self._less(s, asked, s.penalty)
-        exact = s.eps < _EXACT and len(s.x) <= LONG and s.run.domain.hull_dimension(len(s.x)) == len(s.x)
+        exact = s.eps < EXACT and len(s.x) <= LONG and s.run.domain.hull_dimension(len(s.x)) == len(s.x)
         if not exact or s.exact or s.looks >= _MOST_LOOKS or s.run.ahead or not has(s.run, "common"):
             return s
         for j, _ in asked:
