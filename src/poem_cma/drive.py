@@ -8,7 +8,7 @@ from typing import Any
 from poem_cma.driver import Driver
 from poem_cma.interruptions import sigterm_ends_the_run, undisturbed
 from poem_cma.methods import by_name
-from poem_cma.optimizer import Optimizer
+from poem_cma.optimizer import Optimizer, optimizer_for
 from poem_cma.randomness import make_seed
 from poem_cma.result import Result, Status
 from poem_cma.store import NoStore, Store
@@ -35,9 +35,7 @@ def drive(
         if batch == "auto":
             chosen = (1, ahead or auto_ahead(workers, method, budget))
             batch, ahead = (kept.settings["batch"], kept.settings["ahead"]) if kept.exists else chosen
-        opt = Optimizer(x0, budget=budget - final, seed=seed, batch=batch, ahead=ahead, **settings)
-        if sample is None:
-            opt._without_samples()
+        opt = optimizer_for(sample, x0, budget=budget - final, seed=seed, batch=batch, ahead=ahead, **settings)
         given, first_failure = describe(opt, name, vectorized, sample is not None), None
         if isinstance(kept, Store):
             if not kept.exists:

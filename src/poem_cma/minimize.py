@@ -15,7 +15,7 @@ import numpy as np
 
 from poem_cma._types import Array
 from poem_cma.core import Method
-from poem_cma.optimizer import Optimizer
+from poem_cma.optimizer import Optimizer, optimizer_for
 from poem_cma.oracle import EvaluationError, Oracle
 from poem_cma.randomness import Stream, Streams, make_seed
 from poem_cma.result import Result, Status
@@ -149,12 +149,10 @@ def minimize(
         )  # fmt: skip
     seed = make_seed(seed)
     oracle = Oracle(fun, sample, Streams(seed), vectorized, on_failure)
-    opt = Optimizer(
-        x0, method=method, domain=domain, scale=scale, budget=budget - final if final else budget,
+    opt = optimizer_for(
+        sample, x0, method=method, domain=domain, scale=scale, budget=budget - final if final else budget,
         paired=paired, seed=seed, batch=batch, ahead=ahead,
     )  # fmt: skip
-    if sample is None:
-        opt._without_samples()
     loop.final = final
     with _progress_bar(opt, budget) if progress else nullcontext() as bar:
         try:

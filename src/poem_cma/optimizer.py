@@ -21,7 +21,7 @@ from poem_cma.randomness import make_seed
 from poem_cma.result import Result, Status
 from poem_cma.setup import check_ahead, check_batch, check_budget, check_scale, check_x0, inside_domain, make_run
 
-__all__ = ["Optimizer"]
+__all__ = ["Optimizer", "optimizer_for"]
 
 
 class Optimizer(Lanes):
@@ -228,10 +228,6 @@ class Optimizer(Lanes):
         y = self.domain.project(x if self.scale is None else x * self.scale)
         return y.copy() if any(np.may_share_memory(y, v) for v in held) else y
 
-    def _without_samples(self) -> None:
-        """F takes no xi: all samples are the same."""
-        self._state = self._lanes[0].state = self._state._replace(run=self._state.run._replace(sampled=False))
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the whole run to a file: arrays and a JSON header, replaced in one go."""
         checkpoint.save(self, path)
@@ -243,6 +239,14 @@ class Optimizer(Lanes):
         A method or a domain of your own making cannot be read from a file: pass it again.
         """
         return checkpoint.load(cls, path, method=method, domain=domain)
+
+
+def optimizer_for(sample: Any, x0: Any, **settings: Any) -> Optimizer:
+    """The run of a function with this sampler; where there is none, all samples are known to be the same."""
+    opt = Optimizer(x0, **settings)
+    if sample is None:
+        opt._state = opt._lanes[0].state = opt._state._replace(run=opt._state.run._replace(sampled=False))
+    return opt
 
 
 def _numbers(values: Any) -> list[float]:

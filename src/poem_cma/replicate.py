@@ -13,7 +13,7 @@ from poem_cma._types import Array, IntArray
 from poem_cma.auto import together as of_auto
 from poem_cma.core import Method, Probe
 from poem_cma.minimize import check_evaluate, finished
-from poem_cma.optimizer import Optimizer
+from poem_cma.optimizer import Optimizer, optimizer_for
 from poem_cma.oracle import Oracle, in_rows, one_for_each
 from poem_cma.randomness import Streams, make_seed
 from poem_cma.result import Result
@@ -86,12 +86,10 @@ def replicate(
     for start in starts:
         for seed in map(make_seed, seeds):
             oracle = Oracle(fun, sample, Streams(seed), vectorized, on_failure)
-            opt = Optimizer(
-                start, method=method, domain=domain, scale=scale, budget=budget - final if final else budget,
+            opt = optimizer_for(
+                sample, start, method=method, domain=domain, scale=scale, budget=budget - final if final else budget,
                 paired=paired, seed=seed, batch=batch,
             )  # fmt: skip
-            if sample is None:
-                opt._without_samples()
             runs.append((opt, oracle))
     shared = vectorized == "rows" or (vectorized is True and sample is None)
     while active := [(opt, oracle) for opt, oracle in runs if not opt.done]:
