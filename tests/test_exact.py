@@ -15,7 +15,7 @@ from scipy.optimize import minimize as scipy_minimize
 import poem_cma as pc
 from poem_cma.auto.exact_state import COMPARE, CURVATURES, CUTS, SEARCH, SLOPES, ExactState
 from poem_cma.auto.quasi_newton import model_minimum, sound, updated
-from poem_cma.auto.slopes import along_axes, changes, curvatures, gradient
+from poem_cma.auto.slopes import Steps, along_axes, changes, curvatures, gradient
 from poem_cma.auto.state import RAY, START
 from poem_cma.domains import Whole
 from poem_cma.result import Status
@@ -153,8 +153,8 @@ def test_slopes_are_as_exact_as_rounding_allows(central: bool, kind: Any) -> Non
     B, best = bowl(d, 10.0)
     s = state_of(lambda x: float(kind(quadratic(d, 10.0)(x))), d, SLOPES)._replace(central=central)
     assert s.eps == np.finfo(kind).eps
-    F = np.array([float(kind(quadratic(d, 10.0)(x))) for x in along_axes(s)])
-    seen = changes(s, F)
+    F = np.array([float(kind(quadratic(d, 10.0)(x))) for x in along_axes(s, Steps()(s))])
+    seen = changes(s, Steps()(s), F)
     g, mu = gradient(s, seen), seen.h.max()
     off = np.abs(g * s.unit - B @ (s.x - best)).max()
     size = np.sqrt(s.size * B.diagonal().max())  # of a slope over the length in which F changes by its own size
@@ -164,16 +164,16 @@ def test_slopes_are_as_exact_as_rounding_allows(central: bool, kind: Any) -> Non
 
 def test_a_call_that_failed_is_made_up_for() -> None:
     s = state_of(quadratic(4, 3.0), 4, SLOPES)
-    F = np.array([quadratic(4, 3.0)(x) for x in along_axes(s)])
-    whole = gradient(s, changes(s, F))
+    F = np.array([quadratic(4, 3.0)(x) for x in along_axes(s, Steps()(s))])
+    whole = gradient(s, changes(s, Steps()(s), F))
     F[2] = np.nan
-    ahead = gradient(s, changes(s, F))
+    ahead = gradient(s, changes(s, Steps()(s), F))
     assert ahead[1] == s.g[1]  # as it was
     assert np.array_equal(np.delete(ahead, 1), np.delete(whole, 1))
     s = s._replace(central=True)
-    F = np.array([quadratic(4, 3.0)(x) for x in along_axes(s)])
+    F = np.array([quadratic(4, 3.0)(x) for x in along_axes(s, Steps()(s))])
     F[2] = np.nan
-    both = gradient(s, changes(s, F))
+    both = gradient(s, changes(s, Steps()(s), F))
     assert both[1] == pytest.approx(whole[1], rel=1e-3)  # from the other side
 
 
@@ -185,8 +185,8 @@ def test_curvatures_are_seen_whatever_the_units() -> None:
         return float((((x / units) - 0.7) ** 2).sum() + 3.0)
 
     s = state_of(f, d, CURVATURES)
-    F = np.array([f(x) for x in along_axes(s)])
-    seen = curvatures(s, changes(s, F), F[0]) * s.unit
+    F = np.array([f(x) for x in along_axes(s, Steps()(s))])
+    seen = curvatures(s, changes(s, Steps()(s), F), F[0]) * s.unit
     assert np.allclose(seen * units[s.axes] ** 2, 2.0, rtol=1e-4)
 
 

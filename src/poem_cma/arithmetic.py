@@ -15,8 +15,8 @@ import numpy as np
 from poem_cma._types import Array
 
 __all__ = [
-    "LONG", "MANY", "ONE", "Kit", "distance", "inner", "larger", "largest", "length", "plus", "products", "quotient",
-    "root", "square", "summed",
+    "LONG", "MANY", "ONE", "Kit", "distance", "equal", "inner", "larger", "largest", "length", "plus", "products",
+    "quotient", "root", "square", "summed",
 ]  # fmt: skip
 
 #: Longer vectors are worked on in parts of this length. They stay in the processor's cache; in float32 one long sum
@@ -72,6 +72,11 @@ def distance(a: Array, b: Array) -> Any:
         return sqrt(sum(square(a[i : i + LONG] - b[i : i + LONG]) for i in range(0, a.size, LONG)))
     h = a - b
     return sqrt(h.dot(h))
+
+
+def equal(a: Array, b: Array) -> bool:
+    """Whether two vectors are the same; a projection returns its argument itself where that is in the set."""
+    return a is b or np.array_equal(a, b)
 
 
 def plus(y: Array, c: Any, x: Array) -> Array:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["from_bytes", "load", "save", "to_bytes"]
 
-VERSION = 15
+VERSION = 16
 
 _FIRST_LINE = re.compile(rb"poem-cma optimizer, format (\d{1,9}), sha256 ([0-9a-f]{64})\n")
 _CUSTOM = "custom"

@@ -54,8 +54,10 @@ class ConvexSet(ABC):
             raise ValueError(f"{self!r} needs a 1-D array of its dimension, got shape {x.shape}")
         if weight is not None:
             weight = weights(weight, x.size)
-        if x.dtype == np.float64 or (self.any_precision and x.dtype == np.float32 and weight is None):
-            return self.nearest(x, weight).astype(x.dtype, copy=False)
+        if x.dtype == np.float64:
+            return self.nearest(x, weight)
+        if self.any_precision and x.dtype == np.float32 and weight is None:
+            return self.nearest(x).astype(x.dtype, copy=False)
         wide = x.astype(np.float64)
         y = self.nearest(wide, weight)
         if x.dtype.kind != "f":

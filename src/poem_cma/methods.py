@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, replace
+from functools import cache
 from math import inf, sqrt
 from typing import Any, Literal
 
@@ -352,7 +353,13 @@ def by_name(method: str | Method, **settings: Any) -> Method:
             f"{name} needs the Lipschitz constant of F: pass method=poem_cma.methods.{name}(lipschitz=...); "
             'the methods that need nothing are "poem-cma" and "poem"'
         )
-    return _CONSTRUCTORS[name](**settings)
+    return _CONSTRUCTORS[name](**settings) if settings else _with_defaults(name)
+
+
+@cache
+def _with_defaults(name: str) -> Method:
+    """One for all runs: a method is a value."""
+    return _CONSTRUCTORS[name]()
 
 
 def _sphere(d: int, domain: Any) -> Sphere:

@@ -53,22 +53,29 @@ class Streams:
     """
 
     def __init__(self, seed: int) -> None:
-        key = SeedSequence(seed).generate_state(2, np.uint64)
+        self._seed = seed
+        # Both generators are made when they are needed: a run whose function takes no xi draws none.
+        self._generator: Generator | None = None
+        self._quick: Generator | None = None
+
+    def at(self, stream: Stream, number: int) -> Generator:
+        """The generator at an address. It is one object that moves: use it before asking for the next."""
+        generator = self._generator or self._begun()
+        self._counter[2] = number  # words 0 and 1 count inside the draw: 2^130 numbers before two draws meet
+        self._counter[3] = stream
+        self._bits.state = self._state
+        return generator
+
+    def _begun(self) -> Generator:
+        key = SeedSequence(self._seed).generate_state(2, np.uint64)
         self._bits = Philox(key=key)
-        self._generator = Generator(self._bits)
         # The state of a fresh generator, in lists: they are taken over three times as quickly as arrays.
         self._counter = [0, 0, 0, 0]
         self._state: Any = self._bits.state | {
             "state": {"counter": self._counter, "key": key.tolist()},
             "buffer": [0, 0, 0, 0],
         }
-        self._quick: Generator | None = None  # made when it is needed
-
-    def at(self, stream: Stream, number: int) -> Generator:
-        """The generator at an address. It is one object that moves: use it before asking for the next."""
-        self._counter[2] = number  # words 0 and 1 count inside the draw: 2^130 numbers before two draws meet
-        self._counter[3] = stream
-        self._bits.state = self._state
+        self._generator = Generator(self._bits)
         return self._generator
 
     def block(self, stream: Stream, number: int) -> Generator:

@@ -11,7 +11,7 @@ import numpy as np
 
 from poem_cma import spectrum, theory
 from poem_cma._types import Array
-from poem_cma.arithmetic import length
+from poem_cma.arithmetic import equal, length
 from poem_cma.core import Method, Run
 
 #: With fewer calls, or with noise of its own at every point, `auto` leaves the work to its fallback.
@@ -98,7 +98,7 @@ def check_scale(scale: Any, x: Array) -> float | Array | None:
 def inside_domain(x0: Array, domain: Any) -> Array:
     """x0 itself, or the nearest point of the domain, with a warning."""
     nearest: Array = domain.project(x0)
-    if not np.array_equal(nearest, x0) and not domain.contains(x0):
+    if not equal(nearest, x0) and not domain.contains(x0):
         gap = float(np.sqrt(((x0 - nearest) ** 2).sum()))
         warnings.warn(
             f"x0 lies outside the domain; the run starts from its projection, {gap:.3g} away",

@@ -90,7 +90,7 @@ class Auto:
             dual=False, radial=0.0, radial_squares=0.0, promised=0.0, promised_squares=0.0, check_at=inf,
             alarmed="", lap=0, alike=0, low=0, high=0, aside=empty(0, d), aside_numbers=empty(0), weight=0.0,
             path_weight=0.0, last_weight=0.0, rescale_at=0.0, grown=0,
-            averages=np.tile(x0, (len(DECAYS), 1)), metric=even(1.0, x0), by_units=False, squares=zero, tested=zero,
+            averages=np.array([x0] * len(DECAYS)), metric=even(1.0, x0), by_units=False, squares=zero, tested=zero,
             active=zero, order=order, kind=kind, choice=HAAR, q=q, trial=kind == WALK, trial_calls=0, step_calls=0,
             most_calls=inf, parallel=False, active_trials=0, costs=empty(0), gradients=empty(0, d),
             subspace=empty(0, d), shares=empty(0), learning=False, use_subspace=False, inside=0.0, outside=0.0,

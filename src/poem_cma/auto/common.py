@@ -110,7 +110,7 @@ def _fitted(change: Array, shapes: Array, near: float) -> tuple[Array, int]:
     best = agree[int(agree.sum(axis=1).argmax())]
     factors = np.zeros(k)
     for closer in _CLOSER[1:]:
-        if best.sum() < max(k, 2):
+        if best.sum() <= k:  # no others than those that it was made of
             return factors, 0
         factors = np.linalg.lstsq(shapes[:, best].T, change[best], rcond=None)[0]
         best = np.abs(change - factors @ shapes) <= closer * np.abs(change) + _NEAR * near

@@ -18,7 +18,7 @@ from math import inf, isfinite, nan
 import numpy as np
 
 from poem_cma._types import Array
-from poem_cma.arithmetic import distance, length
+from poem_cma.arithmetic import distance, equal, length
 from poem_cma.auto.exact_state import ExactState
 from poem_cma.auto.lightest import lightest
 from poem_cma.auto.pick import without_end
@@ -149,7 +149,7 @@ def told(s: ExactState, F: Array) -> ExactState:
     if fall >= _FALLS * promised:
         longer = rate < 0.0 and (fall >= _WELL * promised or rate < -_WELL * promised)
         s = moved(s, s.run.domain.project(s.x + s.p), float(F[0]))
-        inside = np.array_equal(s.run.domain.project(y), y)
+        inside = equal(s.run.domain.project(y), y)
         s = s._replace(beside=y if inside else s.x, beside_value=float(F[1 if inside else 0]), beside_g=g)
         return added(s, g, below - fall - rate)._replace(t=s.t + 1, trust=s.trust * (_LONGER if longer else 1.0))
     shorter = fall < 0.0 and below > _OFF * promised

@@ -37,7 +37,7 @@ from poem_cma.auto.exact_steps import (
     first_model,
     on_the_way,
 )
-from poem_cma.auto.slopes import along_axes, places
+from poem_cma.auto.slopes import Steps, along_axes, places
 from poem_cma.auto.state import AutoState
 from poem_cma.auto.witnesses import PLACES, witness_points, witnesses
 from poem_cma.core import Method, Run, Values
@@ -49,28 +49,20 @@ _FEWEST_GRADIENTS = 8  # that the calls must pay for
 _FAR, _LEAST = 1e6, 1e-100  # of the first step, for the reach; and the least slope that is one
 
 
-class Nothing:
-    """No probe is at random."""
-
-    def another(self) -> Nothing:
-        """For another step in flight."""
-        return self
-
-
 class Exact:
     """The algorithm, without any state of its own."""
 
     record = ExactState
 
-    def randoms(self, method: Method, run: Run, seed: int) -> Nothing:
-        """There are none."""
-        return Nothing()
+    def randoms(self, method: Method, run: Run, seed: int) -> Steps:
+        """No probe is at random."""
+        return Steps()
 
     def begin(self, method: Method, run: Run) -> Any:
         """A run never begins with it: see `begun`."""
         raise AssertionError("a run without noise is begun by auto")
 
-    def stage(self, method: Method, s: ExactState, nothing: Nothing) -> list[int]:
+    def stage(self, method: Method, s: ExactState, steps: Steps) -> list[int]:
         """How many points the only probe has, or those of all witnesses; none when the run is over."""
         if s.stage == DONE:
             return []
@@ -79,7 +71,7 @@ class Exact:
         size = _size(s)
         return [size] if size <= s.run.budget - s.nfev else []
 
-    def points(self, method: Method, s: ExactState, i: int, nothing: Nothing) -> tuple[Iterable[Array], list[int]]:
+    def points(self, method: Method, s: ExactState, i: int, steps: Steps) -> tuple[Iterable[Array], list[int]]:
         """The points of the probe, and the numbers of their xi's: one for all."""
         if s.stage == WITNESS:
             return witness_points(s), [s.samples + i] * PLACES
@@ -90,24 +82,25 @@ class Exact:
             return cuts.cut_points(s), numbers
         if s.stage == COMPARE:
             return [line.on_the_way(first_model(s, which), 1.0) for which in (SEEN, EVEN)], numbers
-        return along_axes(s), numbers
+        return along_axes(s, steps(s)), numbers
 
-    def advance(self, method: Method, s: ExactState, values: Values, nothing: Nothing, nfev: int) -> Any:
+    def advance(self, method: Method, s: ExactState, values: Values, steps: Steps, nfev: int) -> Any:
         """The next state, from the values of the stage."""
         if s.stage == WITNESS:
             n = len(values)
             return after_witnesses(s._replace(asked=s.asked + n, samples=s.samples + n, nfev=nfev), values)
         F = np.array(values[0])
-        s = s._replace(asked=s.asked + 1, samples=s.samples + 1, nfev=nfev)
+        asked, s = s, s._replace(asked=s.asked + 1, samples=s.samples + 1, nfev=nfev)
         if s.stage == SEARCH:
             return after_trial(line.searched(s, float(F[0]), float(F[1])))
         if s.stage == CUTS:
             return after_cut(s, F)
         if s.stage == COMPARE:
             return on_the_way(first_model(s, SEEN if F[0] < F[1] else EVEN))
-        return after_curvatures(s, F) if s.stage == CURVATURES else after_slopes(s, F)
+        after = after_curvatures if s.stage == CURVATURES else after_slopes
+        return after(s, steps(asked), F)
 
-    def told(self, method: Method, s: ExactState, values: Values, nothing: Nothing, nfev: int) -> Any:
+    def told(self, method: Method, s: ExactState, values: Values, steps: Steps, nfev: int) -> Any:
         """No step is asked ahead."""
         raise AssertionError("no step is asked ahead")
 
@@ -158,7 +151,7 @@ def begun(s: AutoState, method: Method, x: Array, value: float, radius: float, f
         axes=s.order, reach=reach, fall=fall / s.unit, steep=2.0 * fall / s.unit / radius**2, g=nothing,
         H=np.zeros((0, 0)), diagonal=slopes / reach, learned=False, s=nothing, expected=nothing, central=False, stuck=0,
         lower=x, lower_value=inf, walled=False,
-        p=nothing, slope=0.0, eta=0.0, low=0.0, low_value=nan, low_slope=0.0, high=inf, high_slope=nan,
+        p=nothing, slope=0.0, apart=0.0, eta=0.0, low=0.0, low_value=nan, low_slope=0.0, high=inf, high_slope=nan,
         found=0.0, found_value=nan, found_slope=nan, trials=0, kinks=False,
         planes=empty, below=nothing[:0], weights=nothing[:0], walls=empty, slack=nothing[:0], squares=nothing, seen=0,
         trust=0.0, y=x, h=nothing[:0], held=x, held_value=inf, beside=x, beside_value=nan, beside_g=nothing,

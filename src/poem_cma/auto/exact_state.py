@@ -48,6 +48,7 @@ class ExactState(NamedTuple):
     # the way to its minimum, and where F was asked along it
     p: Array
     slope: float  # of F along it, at x
+    apart: float  # how far from each other two of its points must be, lest they are one
     eta: float  # how far it is asked now
     low: float  # as far as this F falls enough, and still does so,
     low_value: float

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from poem_cma._types import Array
-from poem_cma.arithmetic import length
+from poem_cma.arithmetic import equal, length
 from poem_cma.auto import cuts, line, turns
 from poem_cma.auto.estimators import ROUNDING
 from poem_cma.auto.exact_state import COMPARE, CUTS, DONE, SEARCH, SLOPES, WITNESS, ExactState
@@ -42,14 +42,14 @@ _TRUSTS = 1.0, 0.1, 0.01, 10.0, 1e2, 1e4, 1e6
 _SMALL, _NOTHING = 16.0, 1e4  # rounding errors of F: a decrease of no more is none; and a promise
 
 
-def after_curvatures(s: ExactState, F: Array) -> Any:
+def after_curvatures(s: ExactState, h: Array, F: Array) -> Any:
     """The first gradient; and where curvatures are seen along the axes, two models to choose from."""
     if not (isfinite(F[0]) and _as_before(s, F[0])):
         return _as_if_noisy(s)
-    along = changes(s, F)
+    along = changes(s, h, F)
     g, second = gradient(s, along), curvatures(s, along, F[0])
     seen = second > 0.0
-    s = s._replace(value=float(F[0]), g=g, g_norm=float(length(g)), mu=float(along.h.max()))
+    s = s._replace(value=float(F[0]), g=g, g_norm=float(length(g)), mu=float(h.max()))
     if np.count_nonzero(seen) < _SMOOTH * len(seen):
         return on_the_way(first_model(s, EVEN))
     if not seen.all():
@@ -72,15 +72,14 @@ def _to_minimum(s: ExactState) -> ExactState:
     return line.begun(s, p, float(s.g @ p), expected)
 
 
-def after_slopes(s: ExactState, F: Array) -> Any:
-    """The gradient at x, and what it says of the model."""
+def after_slopes(s: ExactState, h: Array, F: Array) -> Any:
+    """The gradient at x, from steps h along the axes, and what it says of the model."""
     if not isfinite(F[0]):
         F[0] = s.value  # the call failed
     if not _as_before(s, F[0]):
         return _as_if_noisy(s)
-    along = changes(s, F)
-    before, g = s.g, gradient(s, along)
-    s = _seen_lower(s, F)._replace(g=g, g_norm=float(length(g)), mu=float(along.h.max()))
+    before, g = s.g, gradient(s, changes(s, h, F))
+    s = _seen_lower(s, h, F)._replace(g=g, g_norm=float(length(g)), mu=float(h.max()))
     if not s.s.any():
         return _next(s)
     H, diagonal = updated(s.H, s.diagonal, s.s, g - before, s.expected, first=not s.learned)
@@ -96,13 +95,13 @@ def _as_before(s: ExactState, value: float) -> bool:
     return abs(value - s.value) <= ROUNDING * s.eps * s.size
 
 
-def _seen_lower(s: ExactState, F: Array) -> ExactState:
+def _seen_lower(s: ExactState, h: Array, F: Array) -> ExactState:
     """With the lowest of the points beside x, if it is lower and in the domain."""
     lowest = int(np.argmin(np.where(np.isnan(F), inf, F)))
     if not s.value - F[lowest] > _SMALL * s.eps * s.size:
         return s._replace(lower_value=inf)
-    point = next(islice(along_axes(s), lowest, None))
-    inside = np.array_equal(s.run.domain.project(point), point)
+    point = next(islice(along_axes(s, h), lowest, None))
+    inside = equal(s.run.domain.project(point), point)
     return s._replace(lower=point, lower_value=float(F[lowest]) if inside else inf)
 
 
@@ -151,7 +150,7 @@ def _to_model(s: ExactState) -> Any:
 def on_the_way(s: ExactState) -> Any:
     """Go, if the model promises anything."""
     promised = _promised(s)
-    return s._replace(stage=SEARCH) if promised > _SMALL * s.eps * s.size else _no_way(s)
+    return s._replace(stage=SEARCH, apart=line.apart(s)) if promised > _SMALL * s.eps * s.size else _no_way(s)
 
 
 def _promised(s: ExactState) -> float:

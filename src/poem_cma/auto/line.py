@@ -15,9 +15,10 @@ from math import inf, isfinite, nan, sqrt
 import numpy as np
 
 from poem_cma._types import Array
+from poem_cma.arithmetic import equal
 from poem_cma.auto.exact_state import ExactState
 
-__all__ = ["begun", "on_the_way", "searched", "trial"]
+__all__ = ["apart", "begun", "on_the_way", "searched", "trial"]
 
 _ENOUGH, _STEEP = 1e-4, 0.9  # of the decrease that the slope promises, and of the slope
 _FLAT = 0.1  # of the slope: no need to look closer
@@ -46,8 +47,12 @@ def trial(s: ExactState) -> tuple[Array, Array]:
 def _beyond(s: ExactState) -> float:
     """How much further the second point is, as in `slopes`, for the curvature -<g, p> along the way."""
     best = 2.0 * sqrt(s.eps * s.size / s.unit / -s.slope)
-    least = _RESOLVED * float(np.abs(s.x).max()) / float(np.abs(s.p).max())
-    return min(max(best, least), _NEAR[1] * s.eta) or _NEAR[0] * s.eta
+    return min(max(best, s.apart), _NEAR[1] * s.eta) or _NEAR[0] * s.eta
+
+
+def apart(s: ExactState) -> float:
+    """How far from each other two points of the way must be, lest they are one."""
+    return _RESOLVED * float(np.abs(s.x).max()) / float(np.abs(s.p).max())
 
 
 def searched(s: ExactState, F: float, beyond: float) -> ExactState:
@@ -90,8 +95,7 @@ def _further(s: ExactState, there: bool) -> ExactState:
     if eta * float(np.abs(s.p).max()) > _FURTHEST:
         return _ended(s)
     x = s.x + eta * s.p
-    inside = np.array_equal(s.run.domain.project(x), x)
-    return s._replace(eta=eta) if inside else _ended(s)
+    return s._replace(eta=eta) if equal(s.run.domain.project(x), x) else _ended(s)
 
 
 def _part(s: ExactState, F: float) -> float:

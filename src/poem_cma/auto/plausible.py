@@ -30,6 +30,8 @@ def plausible(sizes: Array) -> Any:
     >>> plausible(np.array([1.0, 0.0, 2.0, 1e30, 3.0])).tolist()
     [True, True, True, False, True]
     """
+    if len(sizes) < _FEWEST:
+        return np.ones(sizes.shape, bool)
     changed = sizes > 0.0
     n = changed.sum(axis=0, keepdims=True)
     enough = n >= _FEWEST

@@ -88,7 +88,7 @@ def after_proof(s: AutoState, values: Values) -> AutoState:
             return _begun(s, i, 0.0, _bend(s, s.radii[i], s.ray_values[i]))
         if not sure[i]:
             return _begun(s, i, furthest if at_best[i, 0] <= 0.0 else 0.0, furthest)
-        radius = least_radius(s.radii[i], at_worst[i])
+        radius = least_radius(s.radii[i].tolist(), at_worst[i].tolist())
         proven = at_worst[i, 0] < 0.0 and at_best[i, 0] <= at_worst[i].min()
         return _begun(s, i, radius, furthest if proven else min(_ASLANT * radius, furthest))
 
@@ -125,9 +125,10 @@ def _bend(s: AutoState, radii: Array, changes: Array) -> float:
     return sqrt(float(r[i - 1] * r[i]))
 
 
-def least_radius(radii: Array, changes: Array) -> float:
+def least_radius(radii: list[float], changes: list[float]) -> float:
     """The least radius with most of the decrease."""
-    return float(radii[changes <= _MOST * changes.min()].min())
+    most = _MOST * min(changes)
+    return min(r for r, change in zip(radii, changes, strict=True) if change <= most)
 
 
 def mean_changes(V: Array, base: Array) -> tuple[Array, Array]:
@@ -135,10 +136,11 @@ def mean_changes(V: Array, base: Array) -> tuple[Array, Array]:
 
     Infinite, without an error, where few are known or the changes are beyond numbers.
     """
+    if len(V) == 1:
+        own, at_x0 = V[0].tolist(), float(base[0])
+        return np.array([f - at_x0 if abs(f - at_x0) < _HUGE else inf for f in own]), np.zeros(len(own))
     with np.errstate(over="ignore", invalid="ignore"):
         change = V - base[:, None]
-        if len(V) == 1:
-            return np.where(np.abs(change[0]) < _HUGE, change[0], inf), np.zeros(len(change[0]))
         absurd = ~plausible(np.abs(change))
         absurd &= absurd.sum(axis=1, keepdims=True) == 1  # at several radii it is no mishap
         known = np.isfinite(change) & ~absurd

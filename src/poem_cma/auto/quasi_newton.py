@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from poem_cma._types import Array
+from poem_cma.arithmetic import equal
 
 __all__ = ["model_minimum", "sound", "updated"]
 
@@ -51,8 +52,9 @@ def sound(H: Array, diagonal: Array) -> bool:
 def model_minimum(x: Array, g: Array, H: Array, domain: Any) -> tuple[Array, Array]:
     """The way p from x to the minimum of the model over the domain, and B p."""
     p = -(H @ g)
-    z = domain.project(x + p)
-    if np.array_equal(z, x + p):
+    free = x + p
+    z = domain.project(free)
+    if equal(z, free):
         return p, -g
     return _on_domain(x, g, _inverse(H), domain, z)
 

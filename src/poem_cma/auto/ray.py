@@ -68,8 +68,8 @@ def after_ray(s: AutoState, values: Values) -> Any:
             return start_noisy(s)
         s = s._replace(exact=False)
     V = np.array(values[: len(s.values)])
-    rays, known = s.ray_values.shape
-    if known == 0:
+    rays, before = s.ray_values.shape
+    if before == 0:
         differ, noise = _different(V[:, 0], V[:, 1], s.eps)
         if differ.sum() > _BLOWN_UP * np.isfinite(V[:, :2]).all(axis=1).sum():
             return start_rounded(s, noise) if noise < _LITTLE else hand_over_noise(s, OWN_NOISE)
@@ -77,25 +77,23 @@ def after_ray(s: AutoState, values: Values) -> Any:
         at_x0[differ] = nan
         s = s._replace(values=at_x0, radii=s.radii[1:], ray_values=empty(rays, 1))
         V = V[:, 2:]
-    changes = mean_changes(V, s.values[:, 0])[0].reshape(rays, -1)
-    known = np.concatenate((s.ray_values, changes), axis=1)
-    radii = s.radii.tolist()
-    s = s._replace(ray_values=np.array([_until_it_rises(radii, row) for row in known]))
+    radii, changes = s.radii.tolist(), mean_changes(V, s.values[:, 0])[0].reshape(rays, -1).tolist()
+    known = [_until_it_rises(radii, [*row, *new]) for row, new in zip(s.ray_values.tolist(), changes, strict=True)]
+    s = s._replace(ray_values=np.array(known))
     if not s.between and has(s.run, "ray"):
-        if _outwards(s):
-            return s._replace(radii=np.concatenate((s.radii, 10.0 * s.radii[-1] * DECADES)))
-        if np.any(s.ray_values < 0.0):
-            return s._replace(radii=np.concatenate((s.radii, _beside(s))), between=True)
-    return _settled(s)
+        if _outwards(s, radii, known):
+            return s._replace(radii=np.array([*radii, *(10.0 * radii[-1] * decade for decade in DECADES)]))
+        if any(change < 0.0 for row in known for change in row):
+            return s._replace(radii=np.array([*radii, *_beside(radii, known)]), between=True)
+    return _settled(s, radii, known)
 
 
-def _until_it_rises(radii: list[float], changes: Array) -> list[float]:
+def _until_it_rises(radii: list[float], along: list[float]) -> list[float]:
     """Changes of F along a ray, infinite beyond a radius where F has risen by more than it had fallen before.
 
     Further out it is higher still, or has nothing to do with x_0. Where that is not what values say, they cannot be
     true: of samples that are far higher some may have been taken for mishaps.
     """
-    along: list[float] = changes.tolist()
     fallen, risen = 0.0, False
     for i in sorted(range(len(along)), key=radii.__getitem__):
         change = along[i]
@@ -105,20 +103,20 @@ def _until_it_rises(radii: list[float], changes: Array) -> list[float]:
     return along
 
 
-def _outwards(s: AutoState) -> bool:
+def _outwards(s: AutoState, radii: list[float], known: list[list[float]]) -> bool:
     """Whether the outermost radius is the best on a ray that does not end there."""
-    outermost = float(s.radii[-1])
-    return _decades(s) < _MOST_DECADES and any(
-        row[-1] < _STILL_FALLING * row[:-1].min()
+    outermost = radii[-1]
+    return _decades(radii) < _MOST_DECADES and any(
+        row[-1] < _STILL_FALLING * min(row[:-1])
         and not _ends(on_ray(s, i, outermost), on_ray(s, i, outermost / 10.0), s.run.x0)
-        for i, row in enumerate(s.ray_values)
+        for i, row in enumerate(known)
     )
 
 
-def _decades(s: AutoState) -> int:
+def _decades(radii: list[float]) -> int:
     """How many were looked at, from the innermost radius to the outermost, whatever lies between them."""
-    radii = s.radii[s.radii > 0.0]
-    return 1 + floor(log10(radii.max() / radii.min()) + _HALF) if len(radii) else 0
+    on_ray = [r for r in radii if r > 0.0]
+    return 1 + floor(log10(max(on_ray) / min(on_ray)) + _HALF) if on_ray else 0
 
 
 def _ends(far: Array, near: Array, x0: Array) -> bool:
@@ -126,22 +124,22 @@ def _ends(far: Array, near: Array, x0: Array) -> bool:
     return float(np.abs(far - near).max()) <= _SAME * float(np.abs(far - x0).max())
 
 
-def _beside(s: AutoState) -> Array:
+def _beside(radii: list[float], known: list[list[float]]) -> list[float]:
     """Half a decade less, and more, than the radius that is best so far, on either ray."""
-    best = [least_radius(s.radii, row) for row in s.ray_values if row.min() < 0.0]
-    return np.array(sorted({r * factor for r in best for factor in (sqrt(0.1), sqrt(10.0))}))
+    best = [least_radius(radii, row) for row in known if min(row) < 0.0]
+    return sorted({r * factor for r in best for factor in (sqrt(0.1), sqrt(10.0))})
 
 
-def _settled(s: AutoState) -> Any:
+def _settled(s: AutoState, asked: list[float], known: list[list[float]]) -> Any:
     """The better ray and its scale, which are then put to the proof."""
-    decrease = [-float(row.min()) for row in s.ray_values]
+    decrease = [-min(row) for row in known]
     if max(decrease) <= 0.0:
         if s.exact and affordable(s):
             return _without_noise(s, 0, 0.0)
         return start_again(s) if has(s.run, "ray") else at_first_scale(s)
     favoured = 1 if len(decrease) == 2 and decrease[1] > demanded(s) * decrease[0] else 0
-    radii = [least_radius(s.radii, s.ray_values[i if d > 0.0 else favoured]) for i, d in enumerate(decrease)]
-    endless = _decades(s) >= _MOST_DECADES and not isfinite(s.run.domain.diameter)
+    radii = [least_radius(asked, known[i if d > 0.0 else favoured]) for i, d in enumerate(decrease)]
+    endless = _decades(asked) >= _MOST_DECADES and not isfinite(s.run.domain.diameter)
     if s.exact and affordable(s) and not endless:
         return _without_noise(s, favoured, radii[favoured])
     return proof(s, favoured, radii, endless and not s.exact)  # without noise there is nothing to prove

@@ -19,7 +19,9 @@ import numpy as np
 from poem_cma._types import Array, IntArray
 from poem_cma.auto.exact_state import CURVATURES, ExactState
 
-__all__ = ["Changes", "along_axes", "believable", "changes", "curvatures", "from_point", "gradient", "places"]
+__all__ = [
+    "Changes", "Steps", "along_axes", "believable", "changes", "curvatures", "from_point", "gradient", "places",
+]  # fmt: skip
 
 _FIRST, _SEEN = 1e-3, 3.0  # of the reach, for curvatures; and, where values are rounded to less, times eps^(1/4)
 _RESOLVED, _ALIKE = 1e-10, 1e-6  # of x_i, and of that of the largest: shorter steps drown in the rounding of x
@@ -33,9 +35,24 @@ def places(s: ExactState) -> int:
     return 1 + len(s.axes) * (2 if _both_sides(s) else 1)
 
 
-def along_axes(s: ExactState) -> Iterable[Array]:
+class Steps:
+    """How far F is asked along each axis; worked out once for each state."""
+
+    def __init__(self) -> None:
+        self._of: ExactState | None = None
+
+    def __call__(self, s: ExactState) -> Array:
+        if s is not self._of:
+            self._of, self._h = s, _steps(s)[s.axes]
+        return self._h
+
+    def another(self) -> Steps:
+        """For another step in flight."""
+        return Steps()
+
+
+def along_axes(s: ExactState, h: Array) -> Iterable[Array]:
     """x, then a step ahead along every axis, then one back."""
-    h = _steps(s)[s.axes]
     if _both_sides(s):
         return from_point(s.x, np.concatenate((s.axes, s.axes)), np.concatenate((h, -h)))
     return from_point(s.x, s.axes, h)
@@ -43,16 +60,17 @@ def along_axes(s: ExactState) -> Iterable[Array]:
 
 def from_point(x: Array, axes: IntArray, h: Array) -> Iterable[Array]:
     """x, then a step from there along every axis."""
-    steps, axes = np.concatenate(([0.0], h)), np.concatenate((axes[:1], axes))
-    if len(axes) <= 2 * _FEW:
-        rows = np.empty((len(steps), len(x)))
-        rows[:] = x
-        rows[np.arange(len(steps)), axes] += steps
-        return rows
-    return _one_by_one(x, axes, steps)
+    n = len(axes)
+    if n > 2 * _FEW:
+        return _one_by_one(x, axes, h)
+    rows = np.empty((1 + n, len(x)))
+    rows[:] = x
+    rows[np.arange(1, 1 + n), axes] = x[axes] + h
+    return rows
 
 
 def _one_by_one(x: Array, axes: IntArray, steps: Array) -> Iterator[Array]:
+    yield x.copy()
     for i, h in zip(axes, steps, strict=True):
         point = x.copy()
         point[i] += h
@@ -106,7 +124,7 @@ def believable(s: ExactState, change: Array) -> Any:
     return np.abs(change) <= _ABSURD * max(s.fall, s.size / s.unit if isfinite(s.value) else 0.0)
 
 
-def changes(s: ExactState, F: Array) -> Changes:
+def changes(s: ExactState, h: Array, F: Array) -> Changes:
     """F's changes, but for those beyond all that was seen before: there a step was too long."""
     n = len(s.axes)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -114,4 +132,4 @@ def changes(s: ExactState, F: Array) -> Changes:
     believed = believable(s, change)
     if not believed.all():
         change = np.where(believed, change, nan)
-    return Changes(_steps(s)[s.axes], change[:n], change[n:])
+    return Changes(h, change[:n], change[n:])

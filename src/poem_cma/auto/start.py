@@ -27,7 +27,7 @@ __all__ = [
     "with_samples_enough",
 ]  # fmt: skip
 
-DECADES = 10.0 ** np.arange(3)  # as far as one looks along a ray at once
+DECADES = 1.0, 10.0, 100.0  # as far as one looks along a ray at once
 _NEARER = 1e-4, 1e-3, 1e-2, 0.1  # and where the first of them may be far out already
 
 _PROBES, _CALLS_A_PROBE = 8, 200  # xi's at x_0, or fewer: one for so many calls of the budget

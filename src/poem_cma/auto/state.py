@@ -196,7 +196,7 @@ def size(v: Array, metric: Array) -> float:
 
 def even(value: float, like: Array) -> Array:
     """A vector of equal numbers, which takes no memory until it is changed."""
-    return np.broadcast_to(like.dtype.type(value), like.shape)
+    return np.ndarray(like.shape, like.dtype, like.dtype.type(value), strides=(0,))
 
 
 def is_even(metric: Array) -> bool:
