@@ -75,7 +75,9 @@ class JointHistory:
         return np.stack([self._wide(entries) for entries in zip(*rows, strict=True)], axis=-1)
 
     def _wide(self, entries: tuple[Any, ...]) -> Array:
-        n = len(self._each)
-        if set(map(type, entries)) == {np.ndarray}:
+        n, kinds = len(self._each), set(map(type, entries))
+        if kinds == {np.ndarray}:
             return np.concatenate(entries).reshape(-1, n)
+        if np.ndarray not in kinds:
+            return np.repeat(np.array(entries, float), n).reshape(-1, n)
         return np.array([v[:, 0] if isinstance(v, np.ndarray) else [v] * n for v in entries])

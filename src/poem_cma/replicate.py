@@ -21,7 +21,7 @@ from poem_cma.rows import ROWS_AT_ONCE, ask_rows, joined, tell_rows
 from poem_cma.setup import check_x0
 from poem_cma.structure import structure_of
 from poem_cma.structured import nested, nested_errors
-from poem_cma.together import Together, in_step
+from poem_cma.together import Together, can_join, in_step
 
 __all__ = ["replicate"]
 
@@ -93,17 +93,32 @@ def replicate(
             runs.append((opt, oracle))
     shared = vectorized == "rows" or (vectorized is True and sample is None)
     while active := [(opt, oracle) for opt, oracle in runs if not opt.done]:
-        _one_round(active, fun, shared)
-        for group in in_step([opt for opt, _ in active]):
-            opts, oracles = zip(*(active[i] for i in group), strict=True)
-            Together(opts).advance(_Evaluate(fun, oracles, shared))
-        for group in of_auto.in_step([opt for opt, _ in active]):
-            opts, oracles = zip(*(active[i] for i in group), strict=True)
-            of_auto.AutoTogether(opts).advance(partial(_each_its_own, fun, oracles, shared))
+        _go_on(active, fun, shared)
     return [finished(opt, oracle, None, "", final, budget) for opt, oracle in runs]
 
 
 Runs = Sequence[tuple[Optimizer, Oracle]]
+
+
+def _go_on(runs: Runs, fun: Callable[..., Any], shared: bool) -> None:
+    """Advance those together that can be, once all others have come to where they can be, too, or to their end."""
+    opts = [opt for opt, _ in runs]
+    if unable := [run for run in runs if not (can_join(run[0]) or of_auto.can_join(run[0]))]:
+        _one_round(unable, fun, shared)
+        return
+    alone, calls = set(range(len(runs))), sum(opt.nfev for opt in opts)
+    for group in in_step(opts):
+        some, oracles = zip(*(runs[i] for i in group), strict=True)
+        Together(some).advance(_Evaluate(fun, oracles, shared))
+        alone -= set(group)
+    for group in of_auto.in_step(opts):
+        some, oracles = zip(*(runs[i] for i in group), strict=True)
+        of_auto.AutoTogether(some).advance(partial(_each_its_own, fun, oracles, shared))
+        alone -= set(group)
+    if sum(opt.nfev for opt in opts) == calls:
+        alone = set(range(len(runs)))
+    if alone:
+        _one_round([runs[i] for i in sorted(alone)], fun, shared)
 
 
 def _one_round(runs: Runs, fun: Callable[..., Any], shared: bool) -> None:
@@ -193,16 +208,16 @@ def _each_its_own(
     fun: Callable[..., Any],
     oracles: Sequence[Oracle],
     shared: bool,
-    points: list[Array],
+    points: Array,
     numbers: list[int],
     runs: IntArray,
 ) -> Array:
-    """The values of some runs, each on a xi of its own number: points (m of shape (n, d)) to values (m, n)."""
-    m, n = len(points), len(runs)
+    """The values of some runs, each on a xi of its own number: points (m, n, d) to values (m, n)."""
+    m, n, d = points.shape
     some = [oracles[i] for i in runs]
     if shared:
         xi = [oracle.xi(number) for oracle, number in zip(some, numbers, strict=True) if oracle.samples]
-        F = _in_one_call(fun, np.concatenate(points), *([in_rows(xi * m)] if xi else []))
+        F = _in_one_call(fun, points.reshape(m * n, d), *([in_rows(xi * m)] if xi else []))
         if F is not None:
             for oracle in some:
                 oracle.nfev += m

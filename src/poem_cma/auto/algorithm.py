@@ -177,7 +177,7 @@ class Auto:
         asked = self._asked(s, walks)
         everything = sum(walks.sizes) == s.values.size
         s = s._replace(
-            asked=s.asked + len(asked), nfev=nfev, values=_filled(s.values, asked, values),
+            asked=s.asked + len(asked), nfev=nfev, values=_filled(s.values, asked, values, everything),
             eps=s.eps if s.eps != _FLOAT32 else _rounding(values), step_calls=s.step_calls + nfev - s.nfev,
         )  # fmt: skip
         if s.penalised or s.kind != HAAR:
@@ -236,8 +236,10 @@ def _compared(s: AutoState) -> Iterable[Array]:
     return [candidates(s)[i] for i in in_question(s)]
 
 
-def _filled(values: Array, asked: list[tuple[int, list[int]]], told: Values) -> Array:
+def _filled(values: Array, asked: list[tuple[int, list[int]]], told: Values, everything: bool) -> Array:
     """What is known of the step's samples, with what was told."""
+    if everything and isfinite(sum(map(sum, told))):
+        return np.array(told)
     v = values.copy()
     for (j, places), F in zip(asked, told, strict=True):
         row = v[j]

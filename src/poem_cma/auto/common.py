@@ -8,11 +8,12 @@ from every value, and its gradient, which is known, is added to every estimate. 
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from poem_cma._types import Array
+from poem_cma._types import Array, IntArray
 from poem_cma.auto.estimators import ROUNDING
 
 __all__ = ["common_gradient", "common_value", "dense", "in_common", "penalties"]
@@ -102,7 +103,7 @@ def _fitted(change: Array, shapes: Array, near: float) -> tuple[Array, int]:
     fitted to all changes that agree with it.
     """
     k, n = shapes.shape
-    i = np.unique(np.linspace(0, n - 1, _PROPOSALS).astype(int))
+    i = _spread(n)
     with np.errstate(all="ignore"):
         proposals = (change / shapes)[:, i] if k == 1 else _solved(shapes, change, i, (i + 1) % n)
         off = np.abs(change - proposals.T @ shapes)
@@ -115,6 +116,12 @@ def _fitted(change: Array, shapes: Array, near: float) -> tuple[Array, int]:
         factors = np.linalg.lstsq(shapes[:, best].T, change[best], rcond=None)[0]
         best = np.abs(change - factors @ shapes) <= closer * np.abs(change) + _NEAR * near
     return factors, int(best.sum())
+
+
+@cache
+def _spread(n: int) -> IntArray:
+    """Of n changes those that propose something: all, or some of each part."""
+    return np.unique(np.linspace(0, n - 1, _PROPOSALS).astype(int))
 
 
 def _solved(shapes: Array, change: Array, i: Any, j: Any) -> Array:
