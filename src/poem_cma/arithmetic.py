@@ -15,7 +15,7 @@ import numpy as np
 from poem_cma._types import Array
 
 __all__ = [
-    "LONG", "MANY", "ONE", "Kit", "chosen", "distance", "equal", "inner", "larger", "largest", "length", "plus", "products",
+    "LONG", "MANY", "ONE", "Kit", "distance", "equal", "inner", "larger", "largest", "length", "plus", "products",
     "quotient", "root", "square", "summed",
 ]  # fmt: skip
 
@@ -106,11 +106,6 @@ def quotient(a: Any, b: Any) -> Any:
             q = a / b
         return np.where(np.isfinite(q), q, 0.0)
     return c if b != 0.0 and isfinite(c := a / b) else 0.0
-
-
-def chosen(which: Any, a: Any, b: Any) -> Any:
-    """The first where `which` is true, else the second, row by row where it has rows."""
-    return np.where(which, a, b) if isinstance(which, np.ndarray) else a if which else b
 
 
 def root(a: Any) -> Any:

@@ -177,7 +177,7 @@ def descend(
     run, t, x = s.run, s.t, s.x
     before = s.G if unit is s.unit else 0.0 if s.flat else s.G * (s.unit / unit) ** 2
     G = before + g_norm * g_norm  # G_t = G_{t-1} + ‖g_t‖²
-    flat = s.flat and not G > 0.0
+    flat = s.flat and not np.all(G > 0.0)
     now = Symbols(run, t, s.r_bar, G + late if late > 0.0 else G, unit, s.dimension, s.mu)
     eta = 0.0 if flat else method.step_size(now)  # η_t = r̄_t / √G_t
     x_next = run.domain.nearest(plus(x, -eta * slope, w))  # x_{t+1} = Π_X(x_t − η_t g_t)

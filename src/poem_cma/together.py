@@ -49,8 +49,7 @@ def can_join(opt: Optimizer) -> bool:
         opt._algorithm is DESCENT
         and opt._plain
         and s.stage == Stage.STEP
-        and s.t > 0
-        and not s.flat
+        and not (s.flat and s.t > 0)  # at the beginning all are
         and not s.run.domain.inside
         and s.x.dtype == np.float64
     )
@@ -96,7 +95,7 @@ class Together:
             now = directions(s.asked)
             points = list(method.difference.points(s.x, s.mu, s.h, now.V))
             F = evaluate(points, _numbers(s, len(points)))
-            if not np.vdot(F, F) < _ORDINARY:
+            if not np.vdot(F, F) < _ORDINARY or (s.flat and not _all_slope(method, F)):
                 break
             with np.errstate(over="ignore"):  # as Python's numbers do
                 s = _step(method, s, F, now)
@@ -105,6 +104,11 @@ class Together:
         history.split()
         self._joined = s
         self._states = _split(self._opts, s, F)
+
+
+def _all_slope(method: Method, F: Any) -> bool:
+    """Whether no run has seen the same value twice: at the first step it has no unit then to measure slopes in."""
+    return bool(np.all(method.difference.change(F)))
 
 
 def _numbers(s: State, m: int) -> list[int]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from poem_cma._types import Array
-from poem_cma.arithmetic import MANY, ONE, Kit, chosen, distance, inner, largest, length, plus, quotient, root, summed
+from poem_cma.arithmetic import MANY, ONE, Kit, distance, inner, largest, length, plus, quotient, root, summed
 from poem_cma.auto.choose import alphabet_of, compared, learn, next_estimator, too_dear, with_digits
 from poem_cma.auto.compare import checks, hand_over
 from poem_cma.auto.digits import Digits, calls_of
@@ -255,8 +255,13 @@ def _moved(s: AutoState, g: Array, gradients: Array, G: Array) -> tuple[Array, A
     eta = s.R / k.root(2.0 * Gamma)
     if s.use_subspace and not s.dual:
         eta *= min(1.0, (1.0 - s.nfev / s.run.budget) / _LAST_PART)
-    target = (-eta / D) * chosen(s.dual, gradients, g)
-    target += chosen(s.dual, s.run.x0, s.x)
+    dual, start = s.dual, s.x
+    if isinstance(dual, np.ndarray):  # of many runs together, some of which average
+        g, start = np.where(dual, gradients, g), np.where(dual, s.run.x0, start)
+    elif dual:
+        g, start = gradients, s.run.x0
+    target = (-eta / D) * g
+    target += start
     x = s.run.domain.project(target) if even else s.run.domain.project(target, s.metric)
     return x, distance(x, s.run.x0), eta
 
