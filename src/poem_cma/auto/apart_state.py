@@ -37,17 +37,20 @@ class ApartState(NamedTuple):
     begun: int  # the step at which the run has begun, again
     check_at: float  # the calls after which the average is compared with x_0
     own: bool  # whether noise is each value's own; else pairs share it, and F has steps,
+    within: bool  # whether samples differ more than the values of one of them: then each is compared with itself
     grain: float  # of this size, as far as it is known: they count as noise
-    noise: float  # the standard deviation of values at x_0
+    noise: float  # the standard deviation of values at x_0, on one xi where these are shared
     slope: float  # the gradient's length there; while it is looked for, the last odd change
     changes: Array  # (pairs, 2) odd and even parts of F's change over the first distances
+    recent: float  # the mean square of recent gradients
     # is h too large?
     bias: Array  # sum of the differences D between gradients at h and at the other distance that is asked,
     bias_squares: float  # and of their squares
     tests: int  # such differences at this h,
     all_tests: int  # at any,
     grow_after: int  # and how many it takes before h may grow
-    least: float  # h is no less than this part of R
+    least: float  # h is no less than this part of R,
+    most: float  # and was not seen to be too large up to this
     # for the reader
     eta: float
     g_norm: float

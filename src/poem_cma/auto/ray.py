@@ -26,7 +26,8 @@ from poem_cma.core import Values
 __all__ = ["after_ray", "on_ray", "ray_asked", "ray_places"]
 
 _MOST_DECADES, _HALF = 18, 0.25  # and a radius half a decade beyond them counts as none
-_LITTLE = 1e-3  # of F: noise of its own that is no more than this is as good as rounding
+_LITTLE = 1e-4  # of how samples differ: noise of its own that is no more than this is as good as rounding
+_APART = 10.0  # times the noise: by less samples do not differ, as far as one can tell
 _BLOWN_UP = 0.25  # the most xi's whose value may change between two calls by mishap; if more do, it is noise
 _STILL_FALLING = 1.001  # of the fall so far: a ray along which F has come to an end is not followed further
 _SAME = 1e-6  # of the way: points that are no further apart
@@ -72,7 +73,7 @@ def after_ray(s: AutoState, values: Values) -> Any:
     if before == 0:
         differ, noise = _different(V[:, 0], V[:, 1], s.eps)
         if differ.sum() > _BLOWN_UP * np.isfinite(V[:, :2]).all(axis=1).sum():
-            return start_rounded(s, noise) if noise < _LITTLE else hand_over_noise(s, OWN_NOISE)
+            return start_rounded(s, noise) if _little(noise, V[:, 0]) else hand_over_noise(s, OWN_NOISE)
         at_x0 = np.where(np.isfinite(V[:, :1]), V[:, :1], V[:, 1:2])  # for each xi
         at_x0[differ] = nan
         s = s._replace(values=at_x0, radii=s.radii[1:], ray_values=empty(rays, 1))
@@ -170,6 +171,13 @@ def _failed_amid(F: list[float]) -> bool:
     """Whether a call has failed before one that has not, further out: it may have by chance."""
     known = list(map(isfinite, F))
     return known != sorted(known, reverse=True)
+
+
+def _little(noise: float, values: Array) -> bool:
+    """Whether noise, in the size of F, is little beside how samples differ; or beside F itself, where they do not."""
+    F = values[np.isfinite(values)]
+    spread = float(np.std(F / np.abs(F).max()))
+    return noise < _LITTLE * (spread if spread > _APART * noise else 1.0)
 
 
 def _different(a: Array, b: Array, eps: float) -> tuple[Any, float]:

@@ -10,9 +10,12 @@ from __future__ import annotations
 
 from math import inf
 
+import numpy as np
+
 from poem_cma._types import Array
 from poem_cma.auto.apart_state import CHECK, DONE, STEP, ApartState
-from poem_cma.auto.compare import DOUBT, FIRST_CHECK, LATER, PAIRS, SMALLER, checks, excess_of
+from poem_cma.auto.compare import FIRST_CHECK, PAIRS, SMALLER, checks, excess_of
+from poem_cma.auto.plausible import plausible
 from poem_cma.auto.remarks import NOTHING_BETTER
 from poem_cma.core import Run
 
@@ -20,6 +23,8 @@ __all__ = ["after_check", "after_pick", "check_pairs", "first_check", "last_pair
 
 
 _FEWEST_PAIRS = 4
+_DOUBT = 2.5  # standard errors that the average must be worse by, for the run to begin again
+_LATER = 1.7  # times as many calls
 
 
 def last_pairs(run: Run) -> int:
@@ -46,14 +51,26 @@ def with_check(s: ApartState) -> ApartState:
 def after_check(s: ApartState, F: Array) -> ApartState:
     """Begin again at a smaller scale where the average is worse."""
     excess, doubt = excess_of(F)
-    if not excess > (DOUBT if len(F) >= PAIRS else 2.0 * DOUBT) * doubt:
-        return s._replace(stage=STEP, check_at=LATER * s.nfev)
+    s = _noise_here(s, F[:, 1])
+    if not excess > (_DOUBT if len(F) >= PAIRS else 2.0 * _DOUBT) * doubt:
+        return s._replace(stage=STEP, check_at=_LATER * s.nfev)
     x0, nothing = s.run.x0, 0.0 * s.run.x0
     return s._replace(
-        stage=STEP, x=x0, centre=x0, average=x0, r=0.0, R=SMALLER * s.R, mu=SMALLER * s.mu, s=nothing, G=0.0,
-        late=0.0, begun=s.t, radial=0.0, radial_squares=0.0, rescale_at=1.0, bias=nothing, bias_squares=0.0, tests=0,
-        check_at=first_check(s),
+        stage=STEP, x=x0, centre=x0, average=x0, r=0.0, R=SMALLER * s.R, mu=SMALLER * s.mu, most=SMALLER * s.most,
+        s=nothing, G=0.0, late=0.0, begun=s.t, radial=0.0, radial_squares=0.0, rescale_at=1.0, bias=nothing,
+        bias_squares=0.0, tests=0, check_at=first_check(s),
     )  # fmt: skip
+
+
+def _noise_here(s: ApartState, F: Array) -> ApartState:
+    """With the noise of values at the average, which may be another than at x_0; if no samples are in them, too."""
+    F = F[np.isfinite(F)]
+    if len(F) < _FEWEST_PAIRS or (s.run.paired and s.run.sampled):
+        return s
+    with np.errstate(over="ignore"):
+        away = (F - np.median(F)) / s.unit
+    away = away[plausible(np.abs(away))]
+    return s._replace(noise=float(np.std(away, ddof=1)))
 
 
 def after_pick(s: ApartState, F: Array) -> ApartState:
