@@ -312,12 +312,14 @@ def test_samples_that_fall_for_ever_set_no_scale() -> None:
     def hinge(x: np.ndarray, i: int) -> float:
         return float(max(0.0, 1.0 - y[i] * (A[i] @ x))) + 1e-3 * noise.standard_normal()
 
-    for seed in range(4):
+    losses = []
+    for seed in range(8):
         result = pc.minimize(
             hinge, np.zeros(8), sample=lambda rng: int(rng.integers(20)), budget=2000, seed=seed, evaluate=0
         )
         assert np.abs(result.x).max() < 1e3
-        assert np.maximum(0.0, 1.0 - y * (A @ result.x)).mean() < 0.5
+        losses.append(np.maximum(0.0, 1.0 - y * (A @ result.x)).mean())
+    assert np.median(losses) < 0.2  # 1 at x0; a run in twenty or so stays near it
 
 
 # Functions of whole numbers

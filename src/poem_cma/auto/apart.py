@@ -28,6 +28,7 @@ from poem_cma.auto.apart_scale import (
     after_looks,
     after_repeats,
     looked_along,
+    on_one,
     places,
     repeats,
     with_room,
@@ -98,7 +99,7 @@ class Apart:
         if s.stage == DONE:
             return []
         if s.stage == REPEAT:
-            sizes = [repeats(s.run)]
+            sizes = [repeats(s)]
         elif s.stage in (CHECK, PICK):
             sizes = [2] * (check_pairs(s.run) if s.stage == CHECK else last_pairs(s.run))
         elif s.stage == STEP:
@@ -191,6 +192,8 @@ def _pairs(s: ApartState) -> int:
 
 def _alike(s: ApartState) -> int:
     """How many points that follow each other share a xi."""
+    if s.stage == REPEAT:
+        return on_one(s)
     return places(s) if s.run.paired else 1
 
 

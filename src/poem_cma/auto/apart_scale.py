@@ -1,6 +1,6 @@
 """Pairs far apart: the first scale.
 
-REPEAT  x_0 several times, twice on a xi where these are shared: the noise of each value, and whether samples differ by
+REPEAT  x_0 several times, some on one xi where these are shared: the noise of each value, and whether samples differ by
         more than that;
 LOOK    pairs at x_0, further and further out, until noise is overcome, and on while F is straight;
 MEASURE more pairs there: R is where the curvature along a direction makes up for the slope.
@@ -19,15 +19,16 @@ from poem_cma.auto.apart_state import LOOK, MEASURE, STEP, ApartState
 from poem_cma.auto.radius import FIRST_RADIUS, tested_at
 from poem_cma.auto.scale import bounds_matter
 from poem_cma.auto.worse import first_check
-from poem_cma.core import Run
 
-__all__ = ["HUGE", "after_looks", "after_repeats", "looked_along", "places", "repeats", "with_room"]
+__all__ = ["HUGE", "after_looks", "after_repeats", "looked_along", "on_one", "places", "repeats", "with_room"]
 
 #: In the unit of changes: beyond, squares overflow.
 HUGE = 1e100
 
-_REPEATS, _CALLS_A_REPEAT = 24, 100
-_OWN = 0.5  # of the noise, at most, is each value's own where samples are compared with themselves
+_REPEATS, _ON_ONE = 24, 4  # at x_0, on one xi where these are shared
+_CALLS_A_REPEAT, _FEWEST_REPEATS, _SHORT = 100, 8, 10  # fewer in shorter runs, but so many, or one call in ten
+_OWN = 0.7  # of the noise, at most, is each value's own where samples are compared with themselves
+_BEFORE = 0.35  # of the largest difference seen before, at least: of eight that are normal it is 0.35 times on average
 _LOOK = 2  # pairs
 _MEASURE, _MOST_MEASURE, _CALLS_A_PAIR = 6, 14, 200  # pairs: more, but no more than so many, in long runs
 _SEEN, _CONFIRMED = 4.0, 1.2  # standard deviations of the noise
@@ -38,9 +39,16 @@ _KINK = 0.7  # of the odd part of a sample's change: a larger even part is that 
 _START_SHARE = 0.25  # of the budget
 
 
-def repeats(run: Run) -> int:
+def repeats(s: ApartState) -> int:
     """How many values are asked at x_0."""
-    return int(min(max(run.budget // _CALLS_A_REPEAT, 2), _REPEATS))
+    budget = s.run.budget
+    fewest = max(min(_FEWEST_REPEATS, budget // _SHORT), 2) if s.own else 2
+    return int(min(max(budget // _CALLS_A_REPEAT, fewest), _REPEATS))
+
+
+def on_one(s: ApartState) -> int:
+    """How many of these on one xi."""
+    return _ON_ONE if s.run.paired and s.own else 1
 
 
 def looked_along(s: ApartState) -> int:
@@ -61,19 +69,20 @@ def after_repeats(s: ApartState, values: list[float]) -> ApartState:
         return s  # ask again
     value = sum(f / len(F) for f in F)
     rounding = 1e4 * float(np.finfo(float).eps) * abs(value)
-    unit = _unit(max(s.grain, *(abs(f - value) for f in F)) or rounding)
+    unit = _unit(max(s.grain, s.noise, *(abs(f - value) for f in F)) or rounding)
     noise = sqrt(sum(((f - value) / unit) ** 2 for f in F) / (len(F) - 1))
-    own = _own_noise(np.array(values) / unit) if s.run.paired and s.own else noise
-    least = max(rounding, s.grain) / unit
-    s = s._replace(stage=LOOK, value=value, unit=unit, noise=max(own, least), within=own < _OWN * noise)
-    return with_room(s)
+    own = _own_noise(np.array(values) / unit, on_one(s)) if on_one(s) > 1 else noise
+    within, least = own < _OWN * noise, max(rounding, s.grain, _BEFORE * s.noise) / unit
+    noise = max(own if within else noise, least)
+    return with_room(s._replace(stage=LOOK, value=value, unit=unit, noise=noise, within=within))
 
 
-def _own_noise(F: Array) -> float:
-    """The noise of values two by two on the same xi."""
-    change = F[1::2] - F[: len(F) - 1 : 2]
-    change = change[np.isfinite(change)]
-    return sqrt(0.5 * float((change**2).mean())) if len(change) else 0.0
+def _own_noise(F: Array, together: int) -> float:
+    """The noise of values so many of which, one after the other, are on one xi."""
+    each = [F[i : i + together] for i in range(0, len(F), together)]
+    known = [own for F in each if len(own := F[np.isfinite(F)]) > 1]
+    squares = sum(float(((own - own.mean()) ** 2).sum()) for own in known)
+    return sqrt(squares / max(sum(len(own) - 1 for own in known), 1))
 
 
 def _unit(change: float) -> float:

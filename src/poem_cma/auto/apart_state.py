@@ -39,7 +39,7 @@ class ApartState(NamedTuple):
     own: bool  # whether noise is each value's own; else pairs share it, and F has steps,
     within: bool  # whether samples differ more than the values of one of them: then each is compared with itself
     grain: float  # of this size, as far as it is known: they count as noise
-    noise: float  # the standard deviation of values at x_0, on one xi where these are shared
+    noise: float  # the standard deviation of values at x_0, on one xi where these are shared; before, what was seen
     slope: float  # the gradient's length there; while it is looked for, the last odd change
     changes: Array  # (pairs, 2) odd and even parts of F's change over the first distances
     recent: float  # the mean square of recent gradients

@@ -121,9 +121,9 @@ def hand_over(s: AutoState, why: str) -> Any:
     return _begun(s, s.run.method.fallback, why)
 
 
-def hand_over_noise(s: AutoState, why: str) -> Any:
-    """Pairs far apart take over, whose noise need not be shared."""
-    return _begun(s, s.run.method.unshared, why)
+def hand_over_noise(s: AutoState, why: str, noise: float) -> Any:
+    """Pairs far apart take over, whose noise need not be shared, after values that differed by so much."""
+    return _begun(s, s.run.method.unshared, why)._replace(noise=noise)
 
 
 def hand_over_steps(s: AutoState, why: str, distance: float = 0.0, grain: float = 0.0) -> Any:

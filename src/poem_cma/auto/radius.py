@@ -31,7 +31,7 @@ _CLOSEST = 0.5  # of R, over the root of the number of steps
 _GROWTH = sqrt(2.0)
 _AGREEMENT = 0.2  # to within so many times the slope at x_0
 _INWARDS = 16  # tests at first
-_SHARE = 0.5  # of all tests must have been made at this h before it grows
+_SHARE = 1.0 / 3.0  # of all tests must have been made at this h before it grows
 _FURTHEST = 0.5  # of R in each coordinate
 
 

@@ -71,13 +71,15 @@ def after_ray(s: AutoState, values: Values) -> Any:
     V = np.array(values[: len(s.values)])
     rays, before = s.ray_values.shape
     if before == 0:
-        differ, noise = _different(V[:, 0], V[:, 1], s.eps)
-        if differ.sum() > _BLOWN_UP * np.isfinite(V[:, :2]).all(axis=1).sum():
-            return start_rounded(s, noise) if _little(noise, V[:, 0]) else hand_over_noise(s, OWN_NOISE)
+        again = np.count_nonzero(s.radii == 0.0)
+        differ, noise = _different(V[:, :again], s.eps)
+        if differ.sum() > _BLOWN_UP * np.isfinite(V[:, :again]).all(axis=1).sum():
+            size = float(np.nanmax(np.abs(V[:, 0])))
+            return start_rounded(s, noise) if _little(noise, V[:, 0]) else hand_over_noise(s, OWN_NOISE, noise * size)
         at_x0 = np.where(np.isfinite(V[:, :1]), V[:, :1], V[:, 1:2])  # for each xi
         at_x0[differ] = nan
-        s = s._replace(values=at_x0, radii=s.radii[1:], ray_values=empty(rays, 1))
-        V = V[:, 2:]
+        s = s._replace(values=at_x0, radii=s.radii[again - 1 :], ray_values=empty(rays, 1))
+        V = V[:, again:]
     radii, changes = s.radii.tolist(), mean_changes(V, s.values[:, 0])[0].reshape(rays, -1).tolist()
     known = [_until_it_rises(radii, [*row, *new]) for row, new in zip(s.ray_values.tolist(), changes, strict=True)]
     s = s._replace(ray_values=np.array(known))
@@ -180,16 +182,18 @@ def _little(noise: float, values: Array) -> bool:
     return noise < _LITTLE * (spread if spread > _APART * noise else 1.0)
 
 
-def _different(a: Array, b: Array, eps: float) -> tuple[Any, float]:
-    """For which xi two calls at the same point gave two values, beyond rounding; and by how much, relative to them.
+def _different(F: Array, eps: float) -> tuple[Any, float]:
+    """For which xi calls at the same point (n, m) gave different values, beyond rounding; and by how much, relative.
 
     Rounding that is in truth a little noise has one size, whichever value it comes with.
     """
-    if np.array_equal(a, b):
-        return np.zeros(len(a), bool), 0.0
-    known = np.isfinite(a) & np.isfinite(b)
+    first = F[:, :1]
+    if (first == F).all():
+        return np.zeros(len(F), bool), 0.0
+    known = np.isfinite(F).all(axis=1)
     with np.errstate(over="ignore", invalid="ignore"):
-        apart = np.where(known, np.abs(a - b), 0.0)
-        size = float(np.abs(a[known]).max(initial=0.0))
-        different = apart > max(1e-12, ROUNDING * eps) * (np.abs(a) if eps < EXACT else size)
+        apart = np.where(known, np.abs(F - first).max(axis=1), 0.0)
+        sizes = np.abs(F[:, 0])
+        size = float(sizes[known].max(initial=0.0))
+        different = apart > max(1e-12, ROUNDING * eps) * (sizes if eps < EXACT else size)
     return different, float(apart.max()) / size if size > 0.0 else inf

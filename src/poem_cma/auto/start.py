@@ -40,6 +40,7 @@ _STRIDE = 1.0  # the length of differences, in smoothing radii, where F does not
 _IN_NOISE, _LONGER = 1.0 / 16.0, 1e3  # the precision of F, in its noise, and how much longer differences are then
 _RESOLVED = 1e4  # rounding errors that the changes at x_0 must be worth
 _SINGLE, _CLEAR = 1e-6, 10.0  # of x: what numbers of single precision resolve, as many a model has them inside
+_TWICE, _OFTEN = 2, 4  # x_0 on a xi, and where these are few: zeros and ones may be alike twice
 _UNEVEN = 4.0  # sizes of slopes that differ by more may mean that units do
 
 
@@ -92,7 +93,8 @@ def after_start(s: AutoState, walks: Walks) -> Any:
         return start_again(_all_samples(s))
     metrics = [s.metric, in_units(s)] if _units_may_differ(s) else [s.metric]
     rays = np.array([s.s / D / size(s.s / D, D) for D in metrics])
-    radii = np.array([0.0, 0.0, *_first_radii(s)])  # x_0 twice: is its noise shared?
+    again = _TWICE if len(s.values) >= _FEWEST_WALKS else _OFTEN  # x_0 itself: is its noise shared?
+    radii = np.array([0.0] * again + _first_radii(s))
     return s._replace(stage=RAY, rays=rays, radii=radii, ray_values=empty(len(rays), 0), between=False)
 
 
