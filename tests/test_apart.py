@@ -322,6 +322,18 @@ def test_samples_that_fall_for_ever_set_no_scale() -> None:
     assert np.median(losses) < 0.2  # 1 at x0; a run in twenty or so stays near it
 
 
+def test_noise_of_zeros_and_ones_is_seen() -> None:
+    """Half of the calls at one and the same point agree by chance."""
+    for seed in range(12):
+        noise = np.random.default_rng(100 + seed)
+        result = pc.minimize(
+            lambda x, noise=noise: float(abs(x[0] - 3.0) + abs(x[1] + 2.0) + noise.integers(2)),
+            np.zeros(2), domain=pc.Box(-10.0, 10.0), budget=3000, seed=seed, evaluate=0,
+        )  # fmt: skip
+        assert "gave different values" in result.message
+        assert abs(result.x[0] - 3.0) + abs(result.x[1] + 2.0) < 1.0
+
+
 # Functions of whole numbers
 
 

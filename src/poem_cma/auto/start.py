@@ -23,11 +23,12 @@ from poem_cma.auto.walks import Walks, estimate, shares_directions, with_penalty
 from poem_cma.core import Run
 
 __all__ = [
-    "DECADES", "after_start", "at_first_scale", "first_estimates", "start_again", "start_noisy", "start_rounded",
-    "with_samples_enough",
+    "DECADES", "OFTEN", "after_start", "at_first_scale", "first_estimates", "start_again", "start_noisy",
+    "start_rounded", "with_samples_enough",
 ]  # fmt: skip
 
 DECADES = 1.0, 10.0, 100.0  # as far as one looks along a ray at once
+_TWICE, OFTEN = 2, 4  # x_0 on a xi; zeros and ones may be alike twice, and where there are few xi's they would not show
 _NEARER = 1e-4, 1e-3, 1e-2, 0.1  # and where the first of them may be far out already
 
 _PROBES, _CALLS_A_PROBE = 8, 200  # xi's at x_0, or fewer: one for so many calls of the budget
@@ -40,7 +41,6 @@ _STRIDE = 1.0  # the length of differences, in smoothing radii, where F does not
 _IN_NOISE, _LONGER = 1.0 / 16.0, 1e3  # the precision of F, in its noise, and how much longer differences are then
 _RESOLVED = 1e4  # rounding errors that the changes at x_0 must be worth
 _SINGLE, _CLEAR = 1e-6, 10.0  # of x: what numbers of single precision resolve, as many a model has them inside
-_TWICE, _OFTEN = 2, 4  # x_0 on a xi, and where these are few: zeros and ones may be alike twice
 _UNEVEN = 4.0  # sizes of slopes that differ by more may mean that units do
 
 
@@ -93,7 +93,8 @@ def after_start(s: AutoState, walks: Walks) -> Any:
         return start_again(_all_samples(s))
     metrics = [s.metric, in_units(s)] if _units_may_differ(s) else [s.metric]
     rays = np.array([s.s / D / size(s.s / D, D) for D in metrics])
-    again = _TWICE if len(s.values) >= _FEWEST_WALKS else _OFTEN  # x_0 itself: is its noise shared?
+    few = first_estimates(s.run, len(s.order))[2] < _FEWEST_WALKS
+    again = OFTEN if few else _TWICE  # x_0 itself: is its noise shared?
     radii = np.array([0.0] * again + _first_radii(s))
     return s._replace(stage=RAY, rays=rays, radii=radii, ray_values=empty(len(rays), 0), between=False)
 
