@@ -17,6 +17,7 @@ from poem_cma._types import Array
 from poem_cma.auto.compare import hand_over_noise
 from poem_cma.auto.estimators import EXACT, ROUNDING, same
 from poem_cma.auto.exact import affordable, begun
+from poem_cma.auto.plausible import plausible
 from poem_cma.auto.prove import demanded, least_radius, mean_changes, proof
 from poem_cma.auto.remarks import OWN_NOISE
 from poem_cma.auto.start import DECADES, OFTEN, at_first_scale, first_estimates, start_again, start_noisy, start_rounded
@@ -76,7 +77,8 @@ def after_ray(s: AutoState, values: Values) -> Any:
         if differ.sum() > _BLOWN_UP * np.isfinite(V[:, :again]).all(axis=1).sum():
             size = float(np.nanmax(np.abs(V[:, 0])))
             return start_rounded(s, noise) if _little(noise, V[:, 0]) else hand_over_noise(s, OWN_NOISE, noise * size)
-        if differ.any() and again < OFTEN:  # a mishap, or zeros and ones, which may be alike twice
+        mishap = ~plausible(np.abs(V[:, :again]).max(axis=1))
+        if again < OFTEN and (differ & ~mishap).any():  # zeros and ones may be alike twice
             return s._replace(radii=np.append([0.0] * OFTEN, s.radii[again:]))
         at_x0 = np.where(np.isfinite(V[:, :1]), V[:, :1], V[:, 1:2])  # for each xi
         at_x0[differ] = nan
