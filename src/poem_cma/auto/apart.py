@@ -24,7 +24,6 @@ import numpy as np
 from poem_cma._types import Array
 from poem_cma.arithmetic import distance, length
 from poem_cma.auto.apart_scale import (
-    HUGE,
     after_looks,
     after_repeats,
     looked_along,
@@ -33,7 +32,7 @@ from poem_cma.auto.apart_scale import (
     repeats,
     with_room,
 )
-from poem_cma.auto.apart_state import CHECK, DONE, LOOK, PICK, REPEAT, STEP, ApartState
+from poem_cma.auto.apart_state import CHECK, DONE, HUGE, LOOK, PICK, REPEAT, STEP, ApartState
 from poem_cma.auto.directions import orthonormal
 from poem_cma.auto.plausible import ABSURD
 from poem_cma.auto.radius import FIRST_RADIUS, judged, tested_at

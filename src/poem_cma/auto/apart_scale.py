@@ -15,15 +15,13 @@ from math import frexp, inf, isfinite, sqrt
 import numpy as np
 
 from poem_cma._types import Array
-from poem_cma.auto.apart_state import LOOK, MEASURE, STEP, ApartState
+from poem_cma.auto.apart_state import HUGE, LOOK, MEASURE, STEP, ApartState
+from poem_cma.auto.plausible import ABSURD
 from poem_cma.auto.radius import FIRST_RADIUS, tested_at
 from poem_cma.auto.scale import bounds_matter
 from poem_cma.auto.worse import first_check
 
-__all__ = ["HUGE", "after_looks", "after_repeats", "looked_along", "on_one", "places", "repeats", "with_room"]
-
-#: In the unit of changes: beyond, squares overflow.
-HUGE = 1e100
+__all__ = ["after_looks", "after_repeats", "looked_along", "on_one", "places", "repeats", "with_room"]
 
 _REPEATS, _ON_ONE = 24, 4  # at x_0, on one xi where these are shared
 _CALLS_A_REPEAT, _FEWEST_REPEATS, _SHORT = 100, 8, 10  # fewer in shorter runs, but so many, or one call in ten
@@ -69,10 +67,12 @@ def after_repeats(s: ApartState, values: list[float]) -> ApartState:
         return s  # ask again
     value = sum(f / len(F) for f in F)
     rounding = 1e4 * float(np.finfo(float).eps) * abs(value)
-    unit = _unit(max(s.grain, s.noise, *(abs(f - value) for f in F)) or rounding)
+    change = max(abs(f - value) for f in F)
+    before = s.noise if s.noise < ABSURD * max(change, abs(value)) else 0.0  # else it was a mishap
+    unit = _unit(max(s.grain, before, change) or rounding)
     noise = sqrt(sum(((f - value) / unit) ** 2 for f in F) / (len(F) - 1))
     own = _own_noise(np.array(values) / unit, on_one(s)) if on_one(s) > 1 else noise
-    within, least = own < _OWN * noise, max(rounding, s.grain, _BEFORE * s.noise) / unit
+    within, least = own < _OWN * noise, max(rounding, s.grain, _BEFORE * before) / unit
     noise = max(own if within else noise, least)
     return with_room(s._replace(stage=LOOK, value=value, unit=unit, noise=noise, within=within))
 

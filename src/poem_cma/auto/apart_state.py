@@ -8,9 +8,12 @@ from poem_cma._types import Array
 from poem_cma.core import Run
 from poem_cma.records import quickly_replaced
 
-__all__ = ["CHECK", "DONE", "LOOK", "MEASURE", "PICK", "REPEAT", "STEP", "ApartState"]
+__all__ = ["CHECK", "DONE", "HUGE", "LOOK", "MEASURE", "PICK", "REPEAT", "STEP", "ApartState"]
 
 REPEAT, LOOK, MEASURE, STEP, CHECK, PICK, DONE = "repeat", "look", "measure", "step", "check", "pick", "done"
+
+#: In units of `unit`: beyond, squares overflow.
+HUGE = 1e100
 
 
 @quickly_replaced

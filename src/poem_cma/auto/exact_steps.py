@@ -18,6 +18,7 @@ from poem_cma.arithmetic import equal, length
 from poem_cma.auto import cuts, line, turns
 from poem_cma.auto.estimators import ROUNDING
 from poem_cma.auto.exact_state import COMPARE, CUTS, DONE, SEARCH, SLOPES, WITNESS, ExactState
+from poem_cma.auto.pick import pick_calls
 from poem_cma.auto.quasi_newton import model_minimum, sound, updated
 from poem_cma.auto.remarks import FAILED_BESIDE
 from poem_cma.auto.slopes import along_axes, changes, curvatures, gradient
@@ -37,6 +38,7 @@ _MOST_KINKED = 300  # the small problem of `cuts` takes time
 _SMOOTH = 0.9  # of the axes, along which a curvature is seen
 _PROMISE = 5.0  # times the fall along the first ray: no axis alone promises more
 _UNSEEN = 1e-3  # of the median, for a curvature that was not seen
+_FLATTEST = 1e-150  # in units of the steepest slope: what is divided by less overflows
 _COARSE = 1e-6  # F may be rough: its first six digits are believed
 _TRUSTS = 1.0, 0.1, 0.01, 10.0, 1e2, 1e4, 1e6
 _SMALL, _NOTHING = 16.0, 1e4  # rounding errors of F: a decrease of no more is none; and a promise
@@ -216,13 +218,16 @@ def _new_model(s: ExactState) -> ExactState:
 
 def _with_curvatures(s: ExactState, diagonal: Array) -> ExactState:
     """A model with these curvatures along the axes, and no others."""
+    diagonal = np.maximum(diagonal, _FLATTEST)
     return s._replace(H=np.diag(1.0 / diagonal), diagonal=diagonal, learned=False)
 
 
 def _as_if_noisy(s: ExactState) -> Any:
-    """Begin again at the best point."""
+    """Begin again at the best point, if what is left of the budget pays for more than the beginning."""
     method = s.run.method.fallback
     assert method is not None
     assert method.algorithm is not None
     fresh = method.algorithm.begin(method, s.run._replace(method=method, x0=s.average))
+    if fresh.values.size + pick_calls(fresh.run) > s.run.budget - s.nfev:
+        return s._replace(stage=DONE)
     return fresh._replace(exact=False, asked=s.asked, samples=s.samples, nfev=s.nfev)

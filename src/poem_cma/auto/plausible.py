@@ -13,13 +13,15 @@ import numpy as np
 
 from poem_cma._types import Array
 
-__all__ = ["ABSURD", "plausible"]
+__all__ = ["ABSURD", "RARE", "plausible"]
 
 #: So many times as much as usual (of slopes: as the steepest before) is taken for a failed call.
 ABSURD = 2.0**30
 
-_FEWEST = 4  # sizes say what is usual,
-_RARE = 0.25  # and no more than this part of them are mishaps
+#: No more than this part of them are mishaps.
+RARE = 0.25
+
+_FEWEST = 4  # sizes say what is usual
 
 
 def plausible(sizes: Array) -> Any:
@@ -42,4 +44,4 @@ def plausible(sizes: Array) -> Any:
     with np.errstate(over="ignore"):
         most = ABSURD * (0.5 * low + 0.5 * high)  # of the median
     absurd = enough & (sizes > most)
-    return ~(absurd & (absurd.sum(axis=0, keepdims=True) <= _RARE * n))
+    return ~(absurd & (absurd.sum(axis=0, keepdims=True) <= RARE * n))

@@ -31,15 +31,15 @@ def updated(H: Array, diagonal: Array, s: Array, y: Array, Bs: Array, first: boo
     rise = float(s @ y)
     if not rise > _UPWARDS * sqrt(float(s @ s) * float(y @ y)):
         return H, diagonal
-    if first:
-        c = rise / float(y @ (H @ y))
-        H, diagonal, Bs = c * H, diagonal / c, Bs / c
-    Hy = H @ y
-    v = 0.5 * (1.0 + float(y @ Hy) / rise) / rise * s - Hy / rise
-    change = np.array((s, v)).T @ np.array((v, s))  # s v' + v s', as one matrix: they are large
-    change += H
-    H = change
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # `sound` tells
+        if first:
+            c = rise / float(y @ (H @ y))
+            H, diagonal, Bs = c * H, diagonal / c, Bs / c
+        Hy = H @ y
+        v = 0.5 * (1.0 + float(y @ Hy) / rise) / rise * s - Hy / rise
+        change = np.array((s, v)).T @ np.array((v, s))  # s v' + v s', as one matrix: they are large
+        change += H
+        H = change
         diagonal = diagonal - Bs**2 / float(s @ Bs) + y**2 / rise
         return H, np.maximum(diagonal, 1.0 / H.diagonal())  # but for rounding it is no less
 

@@ -182,6 +182,8 @@ def _failed_amid(F: list[float]) -> bool:
 def _little(noise: float, values: Array) -> bool:
     """Whether noise, in the size of F, is little beside how samples differ; or beside F itself, where they do not."""
     F = values[np.isfinite(values)]
+    if not noise < inf:  # where F is zero
+        return False
     spread = float(np.std(F / np.abs(F).max()))
     return noise < _LITTLE * (spread if spread > _APART * noise else 1.0)
 

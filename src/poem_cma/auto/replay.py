@@ -75,6 +75,7 @@ def remember(s: AutoState, j: int, g: Array, slopes: Array) -> AutoState:
         energy = s.beside + SELDOM * (len(s.order) - 1) * float(slopes[0]) ** 2 if len(slopes) == 2 else s.beside
         return s._replace(beside=energy, along=along, ridges=energy <= _BESIDE * (energy + along))
     known = s.kind == HAAR or (s.kind == WALK and s.q == len(s.order))
+    known = known and not np.isinf(s.values[j]).any()  # where a call has failed, slopes are mixed up
     if not known or (s.kept + 1) * len(s.x) > _MOST_NUMBERS or not has(s.run, "replay"):
         return s
     memory, numbers = s.memory, s.numbers

@@ -31,6 +31,7 @@ _MOST_LONGER = 3.0  # times: steps along a variable, because others have become 
 _MOST_LIGHTER = (
     16.0  # times: D of a variable beside others, in a look, lest slopes that vanish far out lead further out
 )
+_LEAST = 1e-100  # of the mean of D: less comes of a mishap, and what is divided by it overflows
 _NEAR = 0.05  # of the diameter
 _UNKNOWN = 0.01  # of what it was: where D falls below, it was not known
 
@@ -175,5 +176,5 @@ def _spread(m: Array, s: AutoState) -> Array:
 
 
 def _normal(D: Array) -> Array:
-    metric: Array = D / D.mean()
+    metric: Array = np.maximum(D / D.mean(), _LEAST)
     return metric

@@ -71,7 +71,7 @@ def after_start(s: AutoState, walks: Walks) -> Any:
         walks.forget()
         return _looked_closer(s._replace(stairs=np.array((s.step * s.mu, least))))
     w = weight(s)
-    s = s._replace(values=np.where(plausible(change)[:, None], s.values, inf))
+    s = s._replace(values=_without_mishaps(s.values))
     s = s._replace(own=empty(len(s.values) if len(s.x) <= LONG else 0, len(s.x)))
     common = []
     for j in range(len(s.values)):
@@ -149,6 +149,15 @@ def _changes(values: Array) -> Array:
     with np.errstate(over="ignore"):
         change: Array = np.where(known, values, -inf).max(axis=1) - np.where(known, values, inf).min(axis=1)
     return change
+
+
+def _without_mishaps(values: Array) -> Array:
+    """The values, infinite where one is further from the others of its probe than it is in most probes."""
+    known = np.where(np.isfinite(values), values, nan)
+    middle = np.array([[np.nanmedian(row) if np.isfinite(row).any() else nan] for row in known])
+    with np.errstate(over="ignore"):
+        away = np.abs(known - middle)
+    return np.where(plausible(away), values, inf)
 
 
 def _unchanged(values: Array) -> bool:

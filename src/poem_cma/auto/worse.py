@@ -13,7 +13,7 @@ from math import inf
 import numpy as np
 
 from poem_cma._types import Array
-from poem_cma.auto.apart_state import CHECK, DONE, STEP, ApartState
+from poem_cma.auto.apart_state import CHECK, DONE, HUGE, STEP, ApartState
 from poem_cma.auto.compare import FIRST_CHECK, PAIRS, SMALLER, checks, excess_of
 from poem_cma.auto.plausible import plausible
 from poem_cma.auto.remarks import NOTHING_BETTER
@@ -69,8 +69,8 @@ def _noise_here(s: ApartState, F: Array) -> ApartState:
         return s
     with np.errstate(over="ignore"):
         away = (F - np.median(F)) / s.unit
-    away = away[plausible(np.abs(away))]
-    return s._replace(noise=float(np.std(away, ddof=1)))
+    away = away[plausible(np.abs(away)) & (np.abs(away) < HUGE)]
+    return s._replace(noise=float(np.std(away, ddof=1))) if len(away) >= _FEWEST_PAIRS else s
 
 
 def after_pick(s: ApartState, F: Array) -> ApartState:
