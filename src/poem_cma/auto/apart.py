@@ -1,7 +1,7 @@
 """For noise that cannot be shared: differences between points far apart.
 
 Where every value has noise of its own, of size sigma, a slope over the distance 2h is in doubt by sigma / h: here h is
-large, as large as the scale R of the run, and the same descent (or dual averaging) as in `auto` follows
+large, at first half the scale R of the run, and the same descent (or dual averaging) as in `auto` follows
 
     g = n / q  sum over q orthonormal directions v of  (F(x + h v) - F(x - h v)) / 2h  v,
 

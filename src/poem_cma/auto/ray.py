@@ -15,21 +15,18 @@ import numpy as np
 
 from poem_cma._types import Array
 from poem_cma.auto.compare import hand_over_noise
-from poem_cma.auto.estimators import EXACT, ROUNDING, same
+from poem_cma.auto.estimators import same
 from poem_cma.auto.exact import affordable, begun
-from poem_cma.auto.plausible import plausible
+from poem_cma.auto.own_noise import OFTEN, different, has_own_noise, in_doubt, little
 from poem_cma.auto.prove import demanded, least_radius, mean_changes, proof
 from poem_cma.auto.remarks import OWN_NOISE
-from poem_cma.auto.start import DECADES, OFTEN, at_first_scale, first_estimates, start_again, start_noisy, start_rounded
+from poem_cma.auto.start import DECADES, at_first_scale, first_estimates, start_again, start_noisy, start_rounded
 from poem_cma.auto.state import AutoState, empty, has
 from poem_cma.core import Values
 
 __all__ = ["after_ray", "on_ray", "ray_asked", "ray_places"]
 
 _MOST_DECADES, _HALF = 18, 0.25  # and a radius half a decade beyond them counts as none
-_LITTLE = 1e-4  # of how samples differ: noise of its own that is no more than this is as good as rounding
-_APART = 10.0  # times the noise: by less samples do not differ, as far as one can tell
-_BLOWN_UP = 0.25  # the most xi's whose value may change between two calls by mishap; if more do, it is noise
 _STILL_FALLING = 1.001  # of the fall so far: a ray along which F has come to an end is not followed further
 _SAME = 1e-6  # of the way: points that are no further apart
 
@@ -73,12 +70,12 @@ def after_ray(s: AutoState, values: Values) -> Any:
     rays, before = s.ray_values.shape
     if before == 0:
         again = np.count_nonzero(s.radii == 0.0)
-        differ, noise = _different(V[:, :again], s.eps)
-        if differ.sum() > _BLOWN_UP * np.isfinite(V[:, :again]).all(axis=1).sum():
+        at_x0 = V[:, :again]
+        differ, noise = different(at_x0, s.eps)
+        if has_own_noise(at_x0, differ):
             size = float(np.nanmax(np.abs(V[:, 0])))
-            return start_rounded(s, noise) if _little(noise, V[:, 0]) else hand_over_noise(s, OWN_NOISE, noise * size)
-        mishap = ~plausible(np.abs(V[:, :again]).max(axis=1))
-        if again < OFTEN and (differ & ~mishap).any():  # zeros and ones may be alike twice
+            return start_rounded(s, noise) if little(noise, V[:, 0]) else hand_over_noise(s, OWN_NOISE, noise * size)
+        if again < OFTEN and in_doubt(at_x0, differ):
             return s._replace(radii=np.append([0.0] * OFTEN, s.radii[again:]))
         at_x0 = np.where(np.isfinite(V[:, :1]), V[:, :1], V[:, 1:2])  # for each xi
         at_x0[differ] = nan
@@ -177,29 +174,3 @@ def _failed_amid(F: list[float]) -> bool:
     """Whether a call has failed before one that has not, further out: it may have by chance."""
     known = list(map(isfinite, F))
     return known != sorted(known, reverse=True)
-
-
-def _little(noise: float, values: Array) -> bool:
-    """Whether noise, in the size of F, is little beside how samples differ; or beside F itself, where they do not."""
-    F = values[np.isfinite(values)]
-    if not noise < inf:  # where F is zero
-        return False
-    spread = float(np.std(F / np.abs(F).max()))
-    return noise < _LITTLE * (spread if spread > _APART * noise else 1.0)
-
-
-def _different(F: Array, eps: float) -> tuple[Any, float]:
-    """For which xi calls at the same point (n, m) gave different values, beyond rounding; and by how much, relative.
-
-    Rounding that is in truth a little noise has one size, whichever value it comes with.
-    """
-    first = F[:, :1]
-    if (first == F).all():
-        return np.zeros(len(F), bool), 0.0
-    known = np.isfinite(F).all(axis=1)
-    with np.errstate(over="ignore", invalid="ignore"):
-        apart = np.where(known, np.abs(F - first).max(axis=1), 0.0)
-        sizes = np.abs(F[:, 0])
-        size = float(sizes[known].max(initial=0.0))
-        different = apart > max(1e-12, ROUNDING * eps) * (sizes if eps < EXACT else size)
-    return different, float(apart.max()) / size if size > 0.0 else inf

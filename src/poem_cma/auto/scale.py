@@ -28,9 +28,7 @@ _MOST_GROWTH = 4.0
 _BEYOND = 3.0  # times the scale
 _WITHIN_BOUNDS = 2.0  # times what chance makes of slopes, where a scale that is too large does little harm
 _MOST_LONGER = 3.0  # times: steps along a variable, because others have become steeper
-_MOST_LIGHTER = (
-    16.0  # times: D of a variable beside others, in a look, lest slopes that vanish far out lead further out
-)
+_MOST_LIGHTER = 16.0  # times: D of a variable beside others, in a look, lest vanishing slopes lead further and further
 _LEAST = 1e-100  # of the mean of D: less comes of a mishap, and what is divided by it overflows
 _NEAR = 0.05  # of the diameter
 _UNKNOWN = 0.01  # of what it was: where D falls below, it was not known

@@ -14,7 +14,8 @@ from poem_cma.auto.compare import hand_over_steps
 from poem_cma.auto.directions import SHARED
 from poem_cma.auto.estimators import same, step_length
 from poem_cma.auto.exact import affordable
-from poem_cma.auto.plausible import plausible
+from poem_cma.auto.own_noise import OFTEN, TWICE
+from poem_cma.auto.plausible import without_mishaps
 from poem_cma.auto.remarks import STAIRS
 from poem_cma.auto.scale import bounds_matter, first_distance, in_units, measurable, spread_of_slopes
 from poem_cma.auto.state import HAAR, RAY, START, WALK, AutoState, empty, has, size
@@ -23,12 +24,11 @@ from poem_cma.auto.walks import Walks, estimate, shares_directions, with_penalty
 from poem_cma.core import Run
 
 __all__ = [
-    "DECADES", "OFTEN", "after_start", "at_first_scale", "first_estimates", "start_again", "start_noisy",
-    "start_rounded", "with_samples_enough",
+    "DECADES", "after_start", "at_first_scale", "first_estimates", "start_again", "start_noisy", "start_rounded",
+    "with_samples_enough",
 ]  # fmt: skip
 
 DECADES = 1.0, 10.0, 100.0  # as far as one looks along a ray at once
-_TWICE, OFTEN = 2, 4  # x_0 on a xi; zeros and ones may be alike twice, and where there are few xi's they would not show
 _NEARER = 1e-4, 1e-3, 1e-2, 0.1  # and where the first of them may be far out already
 
 _PROBES, _CALLS_A_PROBE = 8, 200  # xi's at x_0, or fewer: one for so many calls of the budget
@@ -71,7 +71,7 @@ def after_start(s: AutoState, walks: Walks) -> Any:
         walks.forget()
         return _looked_closer(s._replace(stairs=np.array((s.step * s.mu, least))))
     w = weight(s)
-    s = s._replace(values=_without_mishaps(s.values))
+    s = s._replace(values=without_mishaps(s.values))
     s = s._replace(own=empty(len(s.values) if len(s.x) <= LONG else 0, len(s.x)))
     common = []
     for j in range(len(s.values)):
@@ -94,7 +94,7 @@ def after_start(s: AutoState, walks: Walks) -> Any:
     metrics = [s.metric, in_units(s)] if _units_may_differ(s) else [s.metric]
     rays = np.array([s.s / D / size(s.s / D, D) for D in metrics])
     few = first_estimates(s.run, len(s.order))[2] < _FEWEST_WALKS
-    again = OFTEN if few else _TWICE  # x_0 itself: is its noise shared?
+    again = OFTEN if few else TWICE  # x_0 itself: is its noise shared?
     radii = np.array([0.0] * again + _first_radii(s))
     return s._replace(stage=RAY, rays=rays, radii=radii, ray_values=empty(len(rays), 0), between=False)
 
@@ -149,15 +149,6 @@ def _changes(values: Array) -> Array:
     with np.errstate(over="ignore"):
         change: Array = np.where(known, values, -inf).max(axis=1) - np.where(known, values, inf).min(axis=1)
     return change
-
-
-def _without_mishaps(values: Array) -> Array:
-    """The values, infinite where one is further from the others of its probe than it is in most probes."""
-    known = np.where(np.isfinite(values), values, nan)
-    middle = np.array([[np.nanmedian(row) if np.isfinite(row).any() else nan] for row in known])
-    with np.errstate(over="ignore"):
-        away = np.abs(known - middle)
-    return np.where(plausible(away), values, inf)
 
 
 def _unchanged(values: Array) -> bool:

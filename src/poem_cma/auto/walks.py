@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import frexp, inf, isfinite, isnan, sqrt
+from math import frexp, isfinite, isnan, sqrt
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from poem_cma.auto.directions import (
     with_last_of,
 )
 from poem_cma.auto.estimators import EXACT, base_point, stretch_of
-from poem_cma.auto.plausible import ABSURD, RARE
+from poem_cma.auto.plausible import ABSURD, in_proportion
 from poem_cma.auto.replay import beside, remembered
 from poem_cma.auto.staircase import Staircase, draw_staircase
 from poem_cma.auto.state import HAAR, REPLAY, START, STEP, AutoState, has, in_unit
@@ -226,7 +226,7 @@ def estimate(s: AutoState, estimator: Haar | Staircase | Digits, j: int) -> tupl
     slopes: Numbers = slopes_of(change, steps, s.unit) if s.unit > 0.0 else change
     if s.unit == 0.0 or not (steepest := _largest(slopes)) < 1.0:
         if s.unit > 0.0 and s.stage == STEP and steepest > ABSURD and s.absurd < _MOST_ABSURD:
-            rest = _in_proportion(v, ABSURD * s.unit * float(np.max(steps)))
+            rest = in_proportion(v, ABSURD * s.unit * float(np.max(np.abs(steps))))
             if rest is not v and estimator.usable(rest):
                 return estimate(_with_values(s, j, rest), estimator, j)
             return _sparse(s)._replace(absurd=s.absurd + 1), None, v
@@ -236,14 +236,6 @@ def estimate(s: AutoState, estimator: Haar | Staircase | Digits, j: int) -> tupl
         s = s._replace(absurd=0)
     g = estimator.gradient(slopes, len(s.x))
     return s, g if isinstance(estimator, Haar) else _within(g, s), slopes
-
-
-def _in_proportion(v: Array, most: float) -> Array:
-    """The values of a probe, without those of at most a quarter that are so far from the others."""
-    known = v[np.isfinite(v)]
-    with np.errstate(over="ignore"):
-        far = np.isfinite(v) & ~(np.abs(v - np.median(known)) <= most)
-    return np.where(far, inf, v) if 0 < far.sum() <= RARE * len(known) else v
 
 
 def _with_values(s: AutoState, j: int, v: Array) -> AutoState:
