@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import poem_cma
+from poem_cma.bench.provenance import installed as _version
+from poem_cma.bench.provenance import source_digest as _digest
 from poem_cma.bench.task import Task
 from poem_cma.problems import Problem
 
@@ -99,19 +97,3 @@ class Player:
     def __call__(self, task: Task, setting: Setting) -> None:
         """Play."""
         self.play(task, **setting)
-
-
-@cache
-def _version(distribution: str) -> str | None:
-    try:
-        return version(distribution)
-    except PackageNotFoundError:
-        return None
-
-
-@cache
-def _digest(parts: tuple[str, ...]) -> str:
-    """The checksum of the source of a method."""
-    root = Path(poem_cma.__file__).parent
-    files = sorted(f for part in parts for f in [root / part, *(root / part).rglob("*.py")] if f.is_file())
-    return hashlib.sha256(b"".join(f.read_bytes() for f in files)).hexdigest()[:12]

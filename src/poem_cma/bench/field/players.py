@@ -1,0 +1,14 @@
+"""Everybody who takes part in the field, by name."""
+
+from __future__ import annotations
+
+from poem_cma.bench.field.peers import ars, cma_es, models, optuna_samplers, ours, search, spsa, tbpsa
+from poem_cma.bench.field.player import FieldPlayer
+
+__all__ = ["PLAYERS"]
+
+PLAYERS: dict[str, FieldPlayer] = {
+    player.name: player
+    for room in (ours, cma_es, ars, spsa, tbpsa, search, models, optuna_samplers)
+    for player in room.PLAYERS
+}
