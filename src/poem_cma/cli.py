@@ -97,29 +97,52 @@ def reproduce(
 
 @app.command()
 def bench(
-    full: Annotated[bool, typer.Option("--full/--quick", help="Over an hour, or about four minutes.")] = False,
+    suite: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="losses (the default), simulators, policies, rough, noisy-bbob, or all; several with commas."
+        ),
+    ] = None,
+    full: Annotated[bool, typer.Option("--full/--quick", help="Hours, or minutes.")] = False,
     problems: Annotated[str, typer.Option(help="Only these, names with commas between.")] = "",
     methods: Annotated[str, typer.Option(help="Only these, names with commas between.")] = "",
+    seeds: Annotated[int | None, typer.Option(min=1, help="So many seeds. Not for losses.")] = None,
+    budgets: Annotated[str, typer.Option(help="These budgets, with commas between. Not for losses.")] = "",
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes; by default one a processor, up to 4.")] = None,
     out: Annotated[Path, typer.Option(file_okay=False, help="Where the results go.")] = Path("results/bench"),
     report_only: Annotated[bool, typer.Option("--report-only", help="Run nothing; report what is there.")] = False,
 ) -> None:
-    """Run our methods and their peers on the same problems; write raw results, profiles, ratios and report.html.
+    """Run our methods and their peers on the same problems; write raw results, scores and report.html.
 
-    Peers play with their defaults and with a setting tuned on the very problem. Those that are not installed (they are
-    the extra named bench) are left out with a note. A stopped run goes on where it was when the same command is given
-    again.
+    The suite losses has certified optima, and peers tuned on the very problem. The others are black boxes that a judge
+    scores: simulators, policies, rough functions and noisy-bbob. Peers that are not installed (they are the extra named
+    bench) are left out with a note. A stopped run goes on where it was when the same command is given again.
     """
     with _experiments():
-        from poem_cma.bench.command import Stopped
-        from poem_cma.bench.command import bench as run
+        from poem_cma.bench.suites import BadInput, Stopped
+        from poem_cma.bench.suites import bench as run
 
-    names = [[name.strip() for name in text.split(",") if name.strip()] or None for text in (problems, methods)]
+    names = [_names(text) or None for text in (problems, methods)]
     try:
-        run(full=full, problems=names[0], methods=names[1], jobs=jobs, out=out, report_only=report_only)
+        run(
+            _names(",".join(suite or ["losses"])), full=full, problems=names[0], methods=names[1], jobs=jobs, out=out,
+            report_only=report_only, seeds=seeds, budgets=_budgets(budgets),
+        )  # fmt: skip
     except (Stopped, OSError) as error:
         typer.echo(f"poem-cma: {error}", err=True)
-        raise typer.Exit(1) from None
+        raise typer.Exit(2 if isinstance(error, BadInput) else 1) from None
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _budgets(text: str) -> list[int]:
+    """Budgets with commas between; each is a whole number of at least 10."""
+    found = [int(name) if name.isascii() and name.isdigit() else 0 for name in _names(text)]
+    if min(found, default=10) < 10:
+        raise typer.BadParameter(f"expected whole numbers of at least 10 with commas between, not {text!r}")
+    return sorted(set(found))
 
 
 def main() -> None:

@@ -10,15 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from poem_cma.campaign.cells import Cell
-from poem_cma.campaign.watch import Stopped, compute, console
+from poem_cma.campaign.watch import BadInput, Stopped, compute, console
 
 if TYPE_CHECKING:
     from poem_cma.bench.plan import Request
     from poem_cma.campaign.execute import Group
 
-__all__ = ["Stopped", "bench"]
+__all__ = ["NEEDED", "Stopped", "bench"]
 
-_NEEDED = ("rich", "matplotlib", "plotly")
+#: Packages of the report.
+NEEDED = ("rich", "matplotlib", "plotly")
 
 
 def bench(
@@ -31,7 +32,7 @@ def bench(
     report_only: bool = False,
 ) -> Path:  # fmt: skip
     """Do all of it, and return the report's path."""
-    if absent := [package for package in _NEEDED if find_spec(package) is None]:
+    if absent := [package for package in NEEDED if find_spec(package) is None]:
         raise Stopped(f'{", ".join(absent)} not installed: pip install "poem-cma[bench]"')
     from poem_cma.bench.output import write
 
@@ -70,7 +71,7 @@ def make_request(*, full: bool, problems: list[str] | None, methods: list[str] |
             except DatasetError as error:
                 notes.append(f"{name} is left out: {error}")
     except ValueError as error:
-        raise Stopped(str(error)) from None
+        raise BadInput(str(error)) from None
     for player in chosen:
         if absent := player.missing():
             notes.append(f'{player.title}: {", ".join(absent)} not installed (pip install "poem-cma[bench]")')

@@ -10,13 +10,17 @@ from poem_cma.campaign import execute
 from poem_cma.campaign.cells import Cell
 from poem_cma.campaign.execute import Group, Work
 
-__all__ = ["Stopped", "compute", "console"]
+__all__ = ["BadInput", "Stopped", "compute", "console"]
 
 Then = Callable[[Cell], Iterable[Group]]
 
 
 class Stopped(RuntimeError):  # noqa: N818
     """The command cannot go on; the message is one line."""
+
+
+class BadInput(Stopped):
+    """Something was asked for that does not exist."""
 
 
 def compute(

@@ -13,7 +13,12 @@ from poem_cma.problems.suites import SUITES, black_boxes
 __all__ = ["NotHere", "load", "names_of", "no_such", "source_of"]
 
 #: The distribution to install for a module that is missing.
-_DISTRIBUTIONS = {"simopt": "simoptlib", "mrg32k3a": "simoptlib", "cocoex": "coco-experiment", "sklearn": "scikit-learn"}
+_DISTRIBUTIONS = {
+    "simopt": "simoptlib",
+    "mrg32k3a": "simoptlib",
+    "cocoex": "coco-experiment",
+    "sklearn": "scikit-learn",
+}
 
 
 class NotHere(RuntimeError):  # noqa: N818

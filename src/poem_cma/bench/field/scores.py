@@ -7,7 +7,18 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["FIRST", "MOST", "NEAR", "WORSE", "count_harm", "duel", "mean_of_medians", "relative", "share_below", "standings"]
+__all__ = [
+    "FIRST",
+    "MOST",
+    "NEAR",
+    "WORSE",
+    "count_harm",
+    "duel",
+    "mean_of_medians",
+    "relative",
+    "share_below",
+    "standings",
+]
 
 #: As good as the lowest median.
 FIRST = 0.005

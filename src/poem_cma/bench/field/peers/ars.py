@@ -6,6 +6,7 @@ alpha / (N s) * sum (F- - F+) v, where s is the standard deviation of the 2 N va
 
 from __future__ import annotations
 
+from contextlib import suppress
 from math import inf
 from typing import Any
 
@@ -43,10 +44,8 @@ def best_of_grid(task: FieldTask) -> Ending:
     point: Any = task.x0
     for alpha, nu in GRID:
         trial = FieldTask(task.problem, task.budget, task.seed)
-        try:
+        with suppress(Spent):
             run(trial, alpha, nu)
-        except Spent:
-            pass
         nfev, inside = max(nfev, trial.nfev), inside + trial.seconds_inside
         if (value := trial.judged()) < best:
             best, chosen, point = value, f"alpha {alpha:g}, nu {nu:g}", trial.recommended()

@@ -15,7 +15,7 @@ __all__ = ["PLAYERS"]
 
 
 def _lowest(task: FieldTask) -> Any:
-    """F on new samples; the point with the lowest value stands as the recommendation until the method returns its own."""
+    """F on new samples; the point with the lowest value is recommended until the method returns its own."""
     best = inf
 
     def value(x: Any) -> float:
