@@ -17,7 +17,7 @@ __all__ = ["BLACK_BOXES", "LEAST", "log_variable", "wall"]
 _WALL = np.geomspace(0.02, 0.2, 8)
 _LOG = np.array([1e-3, 0.5, -0.4, 0.3])
 
-_PULL = np.array([1.0, 2.0, 0.5, 1.0, 1.0, 0.5, 2.0, 1.0])
+PULL = np.array([1.0, 2.0, 0.5, 1.0, 1.0, 0.5, 2.0, 1.0])
 
 #: Below this distance from the bound a wall grows no further.
 _NEAREST = 1e-9
@@ -28,10 +28,10 @@ def wall() -> BlackBox:
 
     A sample multiplies each of the sixteen terms by a uniform number between 0.5 and 1.5. At the bound f is about 1e6.
     """
-    height = _PULL * _WALL**2
+    height = PULL * _WALL**2
 
     def value(x: Any, walls: Any, pulls: Any) -> float:
-        return float((height * walls) @ (1.0 / np.maximum(x, _NEAREST)) + (_PULL * pulls) @ np.asarray(x))
+        return float((height * walls) @ (1.0 / np.maximum(x, _NEAREST)) + (PULL * pulls) @ np.asarray(x))
 
     return BlackBox(
         name="wall",
@@ -79,6 +79,6 @@ def log_variable() -> BlackBox:
 BLACK_BOXES: dict[str, Callable[[], BlackBox]] = {"wall": wall, "log-variable": log_variable}
 
 LEAST: dict[str, Callable[[], tuple[Array, float]]] = {
-    "wall": lambda: (_WALL, 2.0 * float(_PULL @ _WALL)),
-    "log-variable": lambda: (_LOG, 0.0),
+    "wall": lambda: (_WALL.copy(), 2.0 * float(PULL @ _WALL)),
+    "log-variable": lambda: (_LOG.copy(), 0.0),
 }

@@ -83,4 +83,4 @@ BLACK_BOXES: dict[str, Callable[[], BlackBox]] = {
     "outliers-own": partial(outliers, "outliers-own", shared=False),
 }
 
-LEAST: dict[str, Callable[[], tuple[Array, float]]] = dict.fromkeys(BLACK_BOXES, lambda: (_CENTRE, 0.0))
+LEAST: dict[str, Callable[[], tuple[Array, float]]] = dict.fromkeys(BLACK_BOXES, lambda: (_CENTRE.copy(), 0.0))

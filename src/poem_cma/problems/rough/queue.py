@@ -17,7 +17,7 @@ import numpy as np
 from poem_cma.domains import Box
 from poem_cma.problems.black_box import BlackBox, mean_over
 
-__all__ = ["BLACK_BOXES", "queue", "waiting_times"]
+__all__ = ["BLACK_BOXES", "customers", "queue", "waiting_times"]
 
 #: The length of a period and the mean time that a customer needs, in hours.
 PERIOD, SERVICE = 2.0, 1.0 / 3.0
@@ -65,7 +65,7 @@ def waiting_times(servers: Any, seed: int) -> list[float]:
     busy: list[float] = []  # when each busy server is free, as a heap
     waits = []
     now = 0.0
-    for arrival, service in _customers(seed):
+    for arrival, service in customers(seed):
         now = max(now, arrival)
         while True:
             while busy and busy[0] <= now:
@@ -80,7 +80,8 @@ def waiting_times(servers: Any, seed: int) -> list[float]:
 
 
 @lru_cache(maxsize=512)
-def _customers(seed: int) -> list[tuple[float, float]]:
+def customers(seed: int) -> list[tuple[float, float]]:
+    """When each customer of a simulated day arrives, in hours, and the time that the customer needs."""
     rng = np.random.default_rng(seed)
     numbers = rng.poisson(np.array(LOADS) * PERIOD / SERVICE)
     times = [PERIOD * (i + np.sort(rng.random(number))) for i, number in enumerate(numbers)]
@@ -89,7 +90,7 @@ def _customers(seed: int) -> list[tuple[float, float]]:
 
 
 def _cost(x: Any, xi: int) -> float:
-    servers = np.clip(np.floor(np.asarray(x) + 0.5), 1.0, 1e6).astype(int).tolist()
+    servers = [int(n) for n in np.clip(np.floor(np.asarray(x) + 0.5), 1.0, 1e6)]
     return WAGE * PERIOD * sum(servers) + IMPATIENCE * sum(waiting_times(servers, xi))
 
 

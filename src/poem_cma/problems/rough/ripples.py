@@ -64,6 +64,6 @@ def griewank() -> BlackBox:
 BLACK_BOXES: dict[str, Callable[[], BlackBox]] = {"ripples-rastrigin-own": rastrigin, "ripples-griewank": griewank}
 
 LEAST: dict[str, Callable[[], tuple[Array, float]]] = {
-    "ripples-rastrigin-own": lambda: (_RASTRIGIN, 0.0),
-    "ripples-griewank": lambda: (_GRIEWANK, 0.0),
+    "ripples-rastrigin-own": lambda: (_RASTRIGIN.copy(), 0.0),
+    "ripples-griewank": lambda: (_GRIEWANK.copy(), 0.0),
 }

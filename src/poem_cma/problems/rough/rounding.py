@@ -36,8 +36,8 @@ def rounded_simulator() -> BlackBox:
         z = np.asarray(x) - _CENTRE
         moved = z + s * xi[:d]
         square = 0.5 * float(c @ (moved * moved - s**2))
-        # The cap has no effect within |z| < 50, and keeps values far away finite.
-        return round(square + k * (less * float(np.exp(min(b @ moved, 50.0))) - float(b @ z) - 1.0) + 0.1 * xi[d], 2)
+        growth = less * float(np.exp(min(b @ moved, 50.0)))  # the cap keeps values finite where |z| is above 50
+        return round(square + k * (growth - float(b @ z) - 1.0) + 0.1 * float(xi[d]), 2)
 
     def judge(x: Any) -> float:
         z = np.asarray(x) - _CENTRE
@@ -130,7 +130,7 @@ BLACK_BOXES: dict[str, Callable[[], BlackBox]] = {
 }
 
 LEAST: dict[str, Callable[[], tuple[Array, float]]] = {
-    "rounded-simulator": lambda: (_CENTRE, 0.0),
+    "rounded-simulator": lambda: (_CENTRE.copy(), 0.0),
     **{name: lambda: (np.array([2.0, 2.0, 3.0, 3.0]), 0.0) for name in BLACK_BOXES if name.startswith("stairs-o")},
     "stairs-8": lambda: (np.repeat([2.0, 3.0], 4), 0.0),
     **dict.fromkeys(("one-integer", "one-integer-own"), lambda: (np.append(_HALVES, 3.0), 0.0)),
