@@ -20,7 +20,7 @@ __all__ = ["page", "rules"]
 
 _HINT = (
     "One dot for each problem and budget, hollow for the smaller of two budgets; the bar is the median, which is also "
-    "the number beside the name. Orange: ours. Grey: tuned with the judge. Point at a dot, or touch it: it says what it is."
+    "the number beside the name. Orange: ours. Grey: tuned with the judge. Point at a dot, or touch it, for its name."
 )
 
 
