@@ -53,14 +53,15 @@ def page(
     style, script = ((files("poem_cma.bench.field") / f"field.{kind}").read_text("utf-8") for kind in ("css", "js"))
     request = results.request
     notes = "".join(f'<p class="note">{escape(note)}</p>' for note in request.notes)
+    suites = ", ".join(request.suites)
     losses_link = '<a href="#losses">Losses</a> ' if losses else ""
     head = f"""<style>{style}</style><header>
 <h1>The field</h1>
-<p>poem-cma {poem_cma.__version__} and its peers on {len(results.starts)} black boxes of {len(request.suites)} suites.
-Mode: {escape(request.scale.name)}. 0 is the best value known, 1 is x0.</p>
+<p>poem-cma {poem_cma.__version__} and its peers on {len(results.starts)} black boxes: {escape(suites)}. Mode:
+{escape(request.scale.name)}. 0 is the best value known, 1 is x0.</p>
 <p><strong>{escape(tables.headline(results))}</strong></p>
 {notes}
-<nav><a href="#scores">Scores</a> <a href="#outcome">Wins and losses</a> {losses_link}<a href="#profiles">Profiles</a>
+<nav><a href="#scores">Scores</a> <a href="#outcome">Outcome</a> {losses_link}<a href="#profiles">Profiles</a>
 <a href="#tables">Tables</a> <a href="#rules">Rules</a></nav>
 </header>"""
     pictures = "".join(f"<h3>{escape(each.suite)}</h3>{strip_html(each)}" for each in strips)
@@ -68,7 +69,7 @@ Mode: {escape(request.scale.name)}. 0 is the best value known, 1 is x0.</p>
     parts = [
         head,
         f'<section id="scores"><h2>Scores</h2><p>{_HINT}</p>{pictures}</section>',
-        shell.section("outcome", "Wins and losses", (), shown[:3]),
+        shell.section("outcome", "Outcome", (), shown[:3]),
         _losses(losses) if losses else "",
         shell.section("profiles", "Profiles", [profiles] if profiles else (), ()),
         shell.section("tables", "Tables", (), shown[3:]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import random
 import time
 import warnings
@@ -40,12 +41,15 @@ def play(settings: Mapping[str, Any]) -> dict[str, Any]:
     started = time.process_time()
     with warnings.catch_warnings(), np.errstate(all="ignore"), _global_generators(task.seed):
         warnings.simplefilter("ignore")
+        logging.disable(logging.CRITICAL)
         try:
             ending = player.play(task) or usual
         except Spent:
             ending = usual
         except Exception as error:  # a method that breaks down is left with what it had recommended
             ending = Ending(f"{type(error).__name__}: {error}"[:200], said=True)
+        finally:
+            logging.disable(logging.NOTSET)
         seconds = time.process_time() - started
         value = task.judged()
     return {

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 __all__ = ["FULL", "QUICK", "FieldScale", "SuiteScale", "seconds_a_call"]
 
-#: About how long a call of F takes, to plan with; by problem, or by suite.
+#: About how long a call of F takes, to plan with: by problem, or by suite.
 _SECONDS = {
-    "simulators": 1e-3, "policies": 2e-3, "rough": 10e-6, "noisy-bbob": 20e-6,
-    "queue": 200e-6, "queue-own": 200e-6,
+    "simulators": 20e-6, "sscont-1": 400e-6, "san-1": 200e-6, "network-1": 3e-3, "tableallocation-1": 400e-6,
+    "policies": 300e-6, "cartpole": 50e-6, "mountain-car": 600e-6, "acrobot": 2.5e-3,
+    "rough": 10e-6, "queue": 200e-6,
+    "noisy-bbob": 15e-6,
 }  # fmt: skip
 
 
@@ -43,13 +45,35 @@ class FieldScale:
     suites: Mapping[str, SuiteScale]
 
 
+#: Names that the full mode takes of the 252 in noisy-bbob: one instance of each function, in 5 and in 20 variables.
+_BBOB = (
+    "f101-gauss-sphere", "f103-cauchy-sphere", "f104-gauss-rosenbrock", "f107-gauss-sphere", "f108-uniform-sphere",
+    "f109-cauchy-sphere", "f110-gauss-rosenbrock", "f113-gauss-step-ellipsoid", "f116-gauss-ellipsoid",
+    "f119-gauss-different-powers", "f122-gauss-schaffer", "f125-gauss-griewank-rosenbrock", "f128-gauss-gallagher",
+    *(f"bbob-f{number}-additive" for number in (1, 2, 5, 6, 7, 8, 10, 13, 14, 15, 17, 21)),
+)  # fmt: skip
+
+#: Names that the full mode takes of the quadratics in rough, beside all its other problems.
+_QUADRATICS = tuple(
+    f"quadratic-{condition}-d{d}-{noise}-{where}"
+    for condition in ("1", "1e4") for d in (5, 20, 100) for noise, where in (("10pct", "near"), ("1pct", "on"))
+)  # fmt: skip
+
+_ROUGH = (
+    "queue", "queue-own", "zero-one-cancer", "zero-one-digits", "rounded-simulator", "stairs-on", "stairs-off",
+    "stairs-on-own", "stairs-off-own", "stairs-8", "one-integer", "one-integer-own", "ripples-rastrigin-own",
+    "ripples-griewank", "wall", "log-variable", "noise-vanishes", "outliers", "outliers-own",
+)  # fmt: skip
+
 QUICK = FieldScale(
     "quick",
     {
-        "simulators": SuiteScale(seeds=3),
-        "policies": SuiteScale(seeds=3),
-        "rough": SuiteScale(seeds=3),
-        "noisy-bbob": SuiteScale(seeds=3),
+        "simulators": SuiteScale(("cntnews-1", "sscont-1", "san-1-own", "tableallocation-1"), seeds=3),
+        "policies": SuiteScale(("cartpole", "mountain-car", "pendulum-features"), seeds=3),
+        "rough": SuiteScale(("queue", "zero-one-cancer", "stairs-off", "ripples-rastrigin-own", "wall"), seeds=3),
+        "noisy-bbob": SuiteScale(
+            ("f101-gauss-sphere-d5-i1", "f113-gauss-step-ellipsoid-d5-i1", "bbob-f8-additive-d5-i1"), seeds=3
+        ),
     },
 )
 
@@ -58,12 +82,12 @@ FULL = FieldScale(
     {
         "simulators": SuiteScale(seeds=5, both=True),
         "policies": SuiteScale(seeds=5, both=True),
-        "rough": SuiteScale(seeds=5, both=True),
-        "noisy-bbob": SuiteScale(seeds=5, both=True),
+        "rough": SuiteScale((*_ROUGH, *_QUADRATICS), seeds=5, both=True),
+        "noisy-bbob": SuiteScale(tuple(f"{name}-d{d}-i1" for name in _BBOB for d in (5, 20)), seeds=3, both=True),
     },
 )
 
 
 def seconds_a_call(suite: str, problem: str) -> float:
     """About how long a call of F takes."""
-    return _SECONDS.get(problem, _SECONDS.get(suite, 1e-4))
+    return _SECONDS.get(problem.removesuffix("-own"), _SECONDS.get(suite, 1e-4))

@@ -96,9 +96,9 @@ def strip_html(shown: Strip) -> str:
     """The picture as HTML and CSS: it needs no script, and its dots say what they are."""
     rows = "".join(_row(row, shown.places) for row in shown.rows)
     ticks = "".join(f'<span style="left:{100 * place_of(t):.1f}%">{t:g}{"+" if t == END else ""}</span>' for t in TICKS)
+    axis = f'<div class="row axis"><div class="who"></div><div class="lane">{ticks}</div></div>'
     return (
-        f'<div class="strip" id="strip-{escape(shown.suite)}">{rows}'
-        f'<div class="row axis"><div class="who"></div><div class="lane">{ticks}</div></div>'
+        f'<div class="strip" id="strip-{escape(shown.suite)}">{axis}{rows}{axis}'
         '<p class="told" aria-live="polite">&nbsp;</p></div>'
     )
 

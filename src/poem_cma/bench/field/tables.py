@@ -21,9 +21,10 @@ def headline(results: FieldResults) -> str:
     marks = _marks(results, "auto")
     runs, worse, told = _harm(results, "auto")
     places = f"{len(marks)} problems with a budget" if len(marks) != 1 else "1 problem with a budget"
+    end = f", {told} of those said so" if worse else ""
     return (
         f"auto is first on {marks.count('first')}, within 0.1 of the first on {marks.count('near')} and behind on "
-        f"{marks.count('behind')} of {places}; {worse} of its {runs} runs end worse than x0, {told} of those say so"
+        f"{marks.count('behind')} of {places}; {worse or 'none'} of its {runs} runs ended worse than x0{end}"
     )
 
 

@@ -18,7 +18,7 @@ __all__ = ["REACH", "WORST", "FieldTask", "Spent"]
 
 #: A recommendation that is not finite, or whose judged value is not, counts as so bad.
 WORST = 1e300
-#: Where there is no finite box, methods that need one search so far around x0.
+#: Where there is no finite box, methods that need one search so far around x0, or |x0| in variables where it is more.
 REACH = 2.0
 
 
@@ -69,11 +69,13 @@ class FieldTask:
 
     @property
     def bounds(self) -> tuple[Any, Any]:
-        """Finite bounds for methods that need a box: those of the problem, or x0 plus or minus `REACH`."""
-        box = self.problem.box
-        if box is None:
-            return self.x0 - REACH, self.x0 + REACH
-        return np.broadcast_to(box.lower, self.d).astype(float), np.broadcast_to(box.upper, self.d).astype(float)
+        """Finite bounds for methods that need a box: those of the problem, or x0 plus or minus max(`REACH`, |x0|)."""
+        walls = self.walls
+        if self.problem.box is not None and walls is not None:
+            return walls
+        reach = np.maximum(REACH, np.abs(self.x0))
+        lower, upper = self.x0 - reach, self.x0 + reach
+        return (lower, upper) if walls is None else (np.maximum(lower, walls[0]), np.minimum(upper, walls[1]))
 
     @property
     def walls(self) -> tuple[Any, Any] | None:

@@ -56,25 +56,25 @@ def play_with_noise_handler(task: FieldTask) -> None:
 def _told(name: str, sigma: float, **where: Any) -> FieldPlayer:
     return FieldPlayer(
         name, f"pycma, sigma0 {sigma:g}", partial(play, sigma=sigma), f"sigma0 {sigma:g}; one sample a generation",
-        packages=("cma",), pace=80e-6, growth=6e-6, **where,
+        packages=("cma",), pace=40e-6, growth=0.6e-6, **where,
     )  # fmt: skip
 
 
 PLAYERS = [
     FieldPlayer(
         "pycma", "pycma", play, "sigma0 a quarter of the box in each variable, or 0.5; one sample a generation",
-        packages=("cma",), pace=80e-6, growth=6e-6,
+        packages=("cma",), pace=40e-6, growth=0.6e-6,
     ),
     _told("pycma-1", 1.0, where=lambda problem: problem.box is None or problem.suite == "noisy-bbob"),
     _told("pycma-2", 2.0, suites=("noisy-bbob",)),
     FieldPlayer(
         "pycma-fresh", "pycma, fresh samples", partial(play, shared=False),
-        "as pycma, with a new sample in every evaluation", packages=("cma",), pace=80e-6, growth=6e-6,
+        "as pycma, with a new sample in every evaluation", packages=("cma",), pace=40e-6, growth=0.6e-6,
         where=lambda problem: problem.shared,
     ),
     FieldPlayer(
         "pycma-noise", "pycma, NoiseHandler", play_with_noise_handler,
         "as pycma, with a new sample in every evaluation and NoiseHandler(maxevals=[1, 1, 30])", packages=("cma",),
-        pace=80e-6, growth=6e-6,
+        pace=40e-6, growth=0.6e-6,
     ),
 ]  # fmt: skip

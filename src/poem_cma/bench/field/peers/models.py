@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from math import inf
 from typing import Any
 
@@ -33,7 +32,6 @@ def py_bobyqa(task: FieldTask) -> Ending:
     """`pybobyqa.solve` with objfun_has_noise=True; variables are scaled to a finite box."""
     import pybobyqa
 
-    logging.getLogger("pybobyqa").setLevel(logging.CRITICAL)
     solution = pybobyqa.solve(
         _lowest(task), task.x0, bounds=task.walls, maxfun=task.budget, objfun_has_noise=True,
         scaling_within_bounds=task.problem.box is not None,
@@ -58,10 +56,10 @@ def cobyqa(task: FieldTask) -> Ending:
 PLAYERS = [
     FieldPlayer(
         "py-bobyqa", "Py-BOBYQA", py_bobyqa, "objfun_has_noise=True, otherwise its defaults; up to 20 variables",
-        packages=("Py-BOBYQA",), up_to=20, most=1000, pace=1e-3, growth=0.25e-3,
+        packages=("Py-BOBYQA",), up_to=20, most=1000, pace=0.5e-3, growth=0.15e-3,
     ),
     FieldPlayer(
         "cobyqa", "SciPy COBYQA", cobyqa, "its defaults, a new sample in every evaluation; up to 60 variables",
-        packages=("scipy",), up_to=60, pace=0.5e-3, growth=0.1e-3,
+        packages=("scipy",), up_to=60, pace=0.4e-3, growth=0.04e-3,
     ),
 ]  # fmt: skip

@@ -39,15 +39,15 @@ def play(task: FieldTask, kind: str) -> None:
             task.recommend(x)
 
 
-_BOX = f"box of the domain, or x0 plus or minus {REACH:g}; x0 is the first trial; up to 300 evaluations, 40 variables"
+_BOX = f"box of the domain, or x0 plus or minus max({REACH:g}, |x0|); x0 first; up to 300 evaluations, 40 variables"
 
 PLAYERS = [
     FieldPlayer(
         "optuna-tpe", "Optuna TPE", partial(play, kind="tpe"), f"its defaults; {_BOX}", packages=("optuna",),
-        most=300, up_to=40, pace=2e-3, growth=3e-3,
+        most=300, up_to=40, pace=1e-3, growth=0.15e-3,
     ),
     FieldPlayer(
         "optuna-cma", "Optuna CMA-ES", partial(play, kind="cma"), f"its defaults; {_BOX}",
-        packages=("optuna", "cmaes"), most=300, up_to=40, pace=1e-3, growth=0.1e-3,
+        packages=("optuna", "cmaes"), most=300, up_to=40, pace=0.4e-3, growth=0.02e-3,
     ),
 ]  # fmt: skip

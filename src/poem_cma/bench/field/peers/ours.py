@@ -60,9 +60,9 @@ PLAYERS = [
     FieldPlayer(
         "auto", "auto", auto, "nothing set", "ours", pace=150e-6, code=(*_LOOP, "auto"),
     ),
-    FieldPlayer("poem", "POEM", poem, "nothing set", "ours", pace=60e-6, code=_LOOP),
+    FieldPlayer("poem", "POEM", poem, "nothing set", "ours", pace=15e-6, code=_LOOP),
     FieldPlayer(
         "poem-told", "POEM, told the scale", poem_told,
-        "the initial distance is a quarter of the box in each variable, or 1", "ours", pace=60e-6, code=_LOOP,
+        "the initial distance is a quarter of the box in each variable, or 1", "ours", pace=15e-6, code=_LOOP,
     ),
 ]  # fmt: skip

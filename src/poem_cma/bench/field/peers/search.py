@@ -51,11 +51,11 @@ def nelder_mead(task: FieldTask) -> None:
 PLAYERS = [
     FieldPlayer(
         "random-search", "random search", random_search,
-        f"uniform in the box, or in x0 plus or minus {REACH:g}; {REPLICATIONS} evaluations a point, the same samples "
-        "for all",
+        f"uniform in the box, or in x0 plus or minus max({REACH:g}, |x0|); {REPLICATIONS} evaluations a point, the "
+        "same samples for all",
     ),
     FieldPlayer(
         "nelder-mead", "SciPy Nelder-Mead", nelder_mead, "its defaults, a new sample in every evaluation",
-        packages=("scipy",), growth=1e-6,
+        packages=("scipy",), growth=0.2e-6,
     ),
 ]  # fmt: skip

@@ -32,6 +32,6 @@ def play(task: FieldTask) -> None:
 PLAYERS = [
     FieldPlayer(
         "ng-tbpsa", "nevergrad TBPSA", play, "its defaults, with the bounds of a finite box; fresh samples",
-        packages=("nevergrad",), pace=250e-6, growth=2e-6,
+        packages=("nevergrad",), pace=250e-6,
     )
 ]  # fmt: skip
