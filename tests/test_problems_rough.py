@@ -69,7 +69,7 @@ def test_equal_samples_give_equal_values(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_judge_is_the_mean_over_samples(name: str) -> None:
     box, rng = build(name), np.random.default_rng(2)
-    number = 300 if name.startswith("queue") else 3000
+    number = {"queue": 300, "queue-own": 300, "rounded-simulator": 10_000}.get(name, 3000)
     points = [box.x0, near(box, rng, 0.3), near(box, rng, 2.0)]
     if name in rough.LEAST:
         points.append(rough.LEAST[name]()[0])
