@@ -174,6 +174,20 @@ def test_linear_classifiers_can_be_much_better_than_at_x0() -> None:
     assert box.judge(np.column_stack([means, -0.5 * (means**2).sum(axis=1)]).ravel()) < 0.2
 
 
+@pytest.mark.parametrize("name", ["zero-one-cancer", "zero-one-digits"])
+def test_hyperplanes_separate_the_classes(name: str) -> None:
+    datasets = pytest.importorskip("sklearn.datasets", reason="the data comes from scikit-learn")
+    linear_model = pytest.importorskip("sklearn.linear_model", reason="it finds the hyperplanes")
+    if name == "zero-one-cancer":
+        features, labels = datasets.load_breast_cancer(return_X_y=True)
+        A, C = (features - features.mean(axis=0)) / features.std(axis=0), 1e8
+    else:
+        features, labels = datasets.load_digits(return_X_y=True)
+        A, C = features / 16.0, 100.0
+    model = linear_model.LogisticRegression(C=C, max_iter=20_000).fit(A, labels)
+    assert build(name).judge(np.column_stack([model.coef_, model.intercept_]).ravel()) == 0.0
+
+
 def test_without_scikit_learn_the_error_says_what_to_install(monkeypatch: Any) -> None:
     monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
     with pytest.raises(ImportError, match=r"^digits comes from scikit-learn: pip install \"poem-cma\[bench\]\"$"):
