@@ -69,7 +69,7 @@ def test_equal_samples_give_equal_values(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_judge_is_the_mean_over_samples(name: str) -> None:
     box, rng = build(name), np.random.default_rng(2)
-    number = 300 if name.startswith("queue") else 3000
+    number = {"queue": 300, "queue-own": 300, "rounded-simulator": 10_000}.get(name, 3000)
     points = [box.x0, near(box, rng, 0.3), near(box, rng, 2.0)]
     if name in rough.LEAST:
         points.append(rough.LEAST[name]()[0])
@@ -172,6 +172,20 @@ def test_linear_classifiers_can_be_much_better_than_at_x0() -> None:
     box = build("zero-one-digits")
     assert box.judge(box.x0) == pytest.approx(np.mean(labels != 0))
     assert box.judge(np.column_stack([means, -0.5 * (means**2).sum(axis=1)]).ravel()) < 0.2
+
+
+@pytest.mark.parametrize("name", ["zero-one-cancer", "zero-one-digits"])
+def test_hyperplanes_separate_the_classes(name: str) -> None:
+    datasets = pytest.importorskip("sklearn.datasets", reason="the data comes from scikit-learn")
+    linear_model = pytest.importorskip("sklearn.linear_model", reason="it finds the hyperplanes")
+    if name == "zero-one-cancer":
+        features, labels = datasets.load_breast_cancer(return_X_y=True)
+        A, C = (features - features.mean(axis=0)) / features.std(axis=0), 1e8
+    else:
+        features, labels = datasets.load_digits(return_X_y=True)
+        A, C = features / 16.0, 100.0
+    model = linear_model.LogisticRegression(C=C, max_iter=20_000).fit(A, labels)
+    assert build(name).judge(np.column_stack([model.coef_, model.intercept_]).ravel()) == 0.0
 
 
 def test_without_scikit_learn_the_error_says_what_to_install(monkeypatch: Any) -> None:

@@ -55,7 +55,8 @@ def gauss(f: float, xi: Xi, beta: float) -> float:
 
 def uniform(f: float, xi: Xi, alpha: float, beta: float) -> float:
     """Multiplicative noise: f times two factors of uniform numbers, the second one larger where f is smaller."""
-    return f * xi[2] ** beta * max(1.0, (1e9 / (f + 1e-99)) ** (alpha * xi[3]))
+    larger = max(1.0, math.pow(1e9 / (f + 1e-99), alpha * xi[3]))
+    return f * math.pow(xi[2], beta) * larger
 
 
 def cauchy(f: float, xi: Xi, alpha: float, p: float) -> float:
@@ -130,9 +131,9 @@ class Noiseless:
         return Noiseless, self.of
 
     def _repeated(self, x: Array) -> float:
-        """The value that comes twice."""
+        """The value that comes twice, if it is a number."""
         seen: set[float] = set()
-        while (value := float(self.noisy(x))) not in seen:
+        while (value := float(self.noisy(x))) not in seen and math.isfinite(value):
             seen.add(value)
         return value
 

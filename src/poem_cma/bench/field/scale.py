@@ -69,10 +69,19 @@ QUICK = FieldScale(
     "quick",
     {
         "simulators": SuiteScale(("cntnews-1", "sscont-1", "san-1-own", "tableallocation-1"), seeds=3),
-        "policies": SuiteScale(("cartpole", "mountain-car", "pendulum-features"), seeds=3),
-        "rough": SuiteScale(("queue", "zero-one-cancer", "stairs-off", "ripples-rastrigin-own", "wall"), seeds=3),
+        "policies": SuiteScale(("cartpole", "mountain-car", "pendulum-features", "pendulum-network"), seeds=3),
+        "rough": SuiteScale(
+            ("queue", "zero-one-cancer", "stairs-off", "one-integer", "ripples-rastrigin-own", "wall", "outliers-own"),
+            seeds=3,
+        ),
         "noisy-bbob": SuiteScale(
-            ("f101-gauss-sphere-d5-i1", "f113-gauss-step-ellipsoid-d5-i1", "bbob-f8-additive-d5-i1"), seeds=3
+            (
+                "f101-gauss-sphere-d5-i1",
+                "f113-gauss-step-ellipsoid-d5-i1",
+                "bbob-f8-additive-d5-i1",
+                "bbob-f15-additive-d5-i1",
+            ),
+            seeds=3,
         ),
     },
 )

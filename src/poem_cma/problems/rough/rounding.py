@@ -25,11 +25,11 @@ def rounded_simulator() -> BlackBox:
     """A smooth response whose value is rounded to 0.01.
 
     f(x) = sum c_i z_i^2 / 2 + k (exp(b'z) - b'z - 1) with z = x - t. In a sample z is moved by normal errors of
-    standard deviation 0.1, and the value has a normal error of 0.1. Since that is ten steps of the rounding, rounding
+    standard deviation 0.2, and the value has a normal error of 0.1. Since that is ten steps of the rounding, rounding
     changes the mean by less than 1e-80, and the judge is f.
     """
     d = len(_CENTRE)
-    c, b, k, s = np.geomspace(0.2, 2.0, d), np.array([0.5, -0.3, 0.4, -0.2, 0.3, -0.5]), 0.5, 0.1
+    c, b, k, s = np.geomspace(0.2, 2.0, d), np.array([0.5, -0.3, 0.4, -0.2, 0.3, -0.5]), 0.5, 0.2
     less = float(np.exp(-0.5 * s**2 * (b @ b)))  # the mean of exp(b'(z + s u)) is exp(b'z) / less
 
     def response(x: Any, xi: Any) -> float:

@@ -48,7 +48,8 @@ def inventory(factors: Factors, x: Any, demands: Array, leads: Any) -> Array:
             cost += factors["backorder_cost"] * short + factors["holding_cost"] * np.maximum(stock, 0.0)
             cost[ordering] += factors["fixed_cost"] * (amount > 0.0) + factors["variable_cost"] * amount
         stock = stock + received[day + 1]
-    return cost / n_days
+    cost /= n_days
+    return cost
 
 
 def draw_network(factors: Factors, rng: np.random.Generator, number: int) -> tuple[Array, Array, Array]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,10 +21,10 @@ def profit(factors: dict[str, Any], order: float) -> float:
     sold = order
     if order > 0.0:
         a, b = 1.0 / c, k - 1.0 / c
-        power = order**c
+        power = math.pow(order, c)
         sold = float(special.beta(a, b) * special.betainc(a, b, power / (1.0 + power))) / c
     salvage = factors["salvage_price"]
-    return (factors["sales_price"] - salvage) * sold - (factors["purchase_price"] - salvage) * order
+    return float((factors["sales_price"] - salvage) * sold - (factors["purchase_price"] - salvage) * order)
 
 
 def log_likelihood(truth: Sequence[float], x: Any) -> float:

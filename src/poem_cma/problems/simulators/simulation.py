@@ -108,4 +108,4 @@ class Tables(Simulation):
         numbers = np.rint(np.maximum(x, 0.0)).astype(np.int64)
         capacity = self.factors["capacity"]
         seats = int(numbers @ self.factors["table_cap"])
-        return numbers if seats <= capacity else numbers * capacity // seats
+        return np.asarray(numbers if seats <= capacity else numbers * capacity // seats, dtype=float)
