@@ -197,7 +197,7 @@ def test_what_is_wrong_is_said_in_one_line(tmp_path: Path) -> None:
         ("--methods", "pycmaa", "no method 'pycmaa'; there are pycma"),
     ):
         failed = run_command(tmp_path, "bench", option, name, "--out", str(tmp_path / "out"))
-        assert failed.returncode == 1
+        assert failed.returncode == 2
         assert failed.stderr.strip().startswith(f"poem-cma: {line}")
         assert len(failed.stderr.strip().splitlines()) == 1
 

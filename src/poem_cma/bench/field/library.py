@@ -62,4 +62,4 @@ def _why(error: Exception) -> str:
             return f'{_DISTRIBUTIONS.get(module, module)} is not installed (pip install "poem-cma[bench]")'
         return f"there is no module {error.name} in this version of poem-cma"
     text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text}"[:300]
+    return (text if isinstance(error, ImportError) else f"{type(error).__name__}: {text}")[:300]

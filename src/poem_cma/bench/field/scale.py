@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from poem_cma.problems.rough import CORE
+
 __all__ = ["FULL", "QUICK", "FieldScale", "SuiteScale", "seconds_a_call"]
 
 #: About how long a call of F takes, to plan with: by problem, or by suite.
@@ -53,25 +55,24 @@ _BBOB = (
     *(f"bbob-f{number}-additive" for number in (1, 2, 5, 6, 7, 8, 10, 13, 14, 15, 17, 21)),
 )  # fmt: skip
 
-#: Names that the full mode takes of the quadratics in rough, beside all its other problems.
-_QUADRATICS = tuple(
-    f"quadratic-{condition}-d{d}-{noise}-{where}"
-    for condition in ("1", "1e4") for d in (5, 20, 100) for noise, where in (("10pct", "near"), ("1pct", "on"))
-)  # fmt: skip
-
-_ROUGH = (
-    "queue", "queue-own", "zero-one-cancer", "zero-one-digits", "rounded-simulator", "stairs-on", "stairs-off",
-    "stairs-on-own", "stairs-off-own", "stairs-8", "one-integer", "one-integer-own", "ripples-rastrigin-own",
-    "ripples-griewank", "wall", "log-variable", "noise-vanishes", "outliers", "outliers-own",
-)  # fmt: skip
-
 QUICK = FieldScale(
     "quick",
     {
-        "simulators": SuiteScale(("cntnews-1", "sscont-1", "san-1-own", "tableallocation-1"), seeds=3),
-        "policies": SuiteScale(("cartpole", "mountain-car", "pendulum-features", "pendulum-network"), seeds=3),
+        "simulators": SuiteScale(("cntnews-1", "sscont-1", "san-1-own", "network-1", "tableallocation-1"), seeds=3),
+        "policies": SuiteScale(
+            ("cartpole-own", "mountain-car", "pendulum-features", "pendulum-network", "acrobot"), seeds=3
+        ),
         "rough": SuiteScale(
-            ("queue", "zero-one-cancer", "stairs-off", "one-integer", "ripples-rastrigin-own", "wall", "outliers-own"),
+            (
+                "queue",
+                "zero-one-cancer",
+                "stairs-off",
+                "one-integer",
+                "ripples-rastrigin-own",
+                "wall",
+                "outliers-own",
+                "log-variable",
+            ),
             seeds=3,
         ),
         "noisy-bbob": SuiteScale(
@@ -91,7 +92,7 @@ FULL = FieldScale(
     {
         "simulators": SuiteScale(seeds=5, both=True),
         "policies": SuiteScale(seeds=5, both=True),
-        "rough": SuiteScale((*_ROUGH, *_QUADRATICS), seeds=5, both=True),
+        "rough": SuiteScale(CORE, seeds=5, both=True),
         "noisy-bbob": SuiteScale(tuple(f"{name}-d{d}-i1" for name in _BBOB for d in (5, 20)), seeds=3, both=True),
     },
 )
