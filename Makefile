@@ -15,7 +15,7 @@ endif
 # One thread for BLAS: the matrices are small, and the tests run in several processes.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: run full quickstart gallery docs test lint types doctest tests fuzz bench clean help
+.PHONY: run full quickstart gallery docs test lint types doctest tests fuzz bench measure clean help
 
 help:  ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -75,10 +75,12 @@ fuzz: $(INSTALLED)  ## command lines and settings files at random, for ten minut
 	@echo "== fuzz"
 	@POEM_CMA_FUZZ=170 $(BIN)/pytest --quiet tests/test_command_line.py -k "any_"
 
-bench: $(INSTALLED)  ## the arena within four minutes (results/bench/report.html), the measurements, time and memory
-	@echo "== arena, quick"
-	@$(BIN)/poem-cma bench --quick --out results/bench
-	@echo "== benchmarks"
+bench: $(INSTALLED)  ## all suites beside their peers, within ten minutes: results/bench/report.html
+	@echo "== bench, quick"
+	@$(BIN)/poem-cma bench --suite all --quick --out results/bench
+
+measure: $(INSTALLED)  ## what single parts are worth, time and memory: the numbers of the pages
+	@echo "== measurements"
 	@$(BIN)/python benchmarks/auto_numbers.py
 	@$(BIN)/python benchmarks/when_not.py
 	@$(BIN)/python benchmarks/odd.py

@@ -49,7 +49,7 @@ def page(
     shown: Sequence[Table],
     losses: Losses | None,
 ) -> str:
-    """The whole document; the first three tables lead, the others follow the pictures."""
+    """The whole document; the first three tables lead, the last one says who plays."""
     style, script = ((files("poem_cma.bench.field") / f"field.{kind}").read_text("utf-8") for kind in ("css", "js"))
     request = results.request
     notes = "".join(f'<p class="note">{escape(note)}</p>' for note in request.notes)
@@ -62,7 +62,7 @@ def page(
 <p><strong>{escape(tables.headline(results))}</strong></p>
 {notes}
 <nav><a href="#scores">Scores</a> <a href="#outcome">Outcome</a> {losses_link}<a href="#profiles">Profiles</a>
-<a href="#tables">Tables</a> <a href="#rules">Rules</a></nav>
+<a href="#tables">Tables</a> <a href="#players">Players</a> <a href="#rules">Rules</a></nav>
 </header>"""
     pictures = "".join(f"<h3>{escape(each.suite)}</h3>{strip_html(each)}" for each in strips)
     items = "".join(f"<li>{escape(rule)}</li>" for rule in rules(results))
@@ -72,7 +72,8 @@ def page(
         shell.section("outcome", "Outcome", (), shown[:3]),
         _losses(losses) if losses else "",
         shell.section("profiles", "Profiles", [profiles] if profiles else (), ()),
-        shell.section("tables", "Tables", (), shown[3:]),
+        shell.section("tables", "Tables", (), shown[3:-1]),
+        shell.section("players", "Players", (), shown[-1:]),
         f'<section id="rules"><h2>How it was measured</h2><ul>{items}</ul></section>',
         f"<script>{script}</script>",
     ]
