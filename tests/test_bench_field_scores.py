@@ -83,7 +83,7 @@ def test_the_report_has_what_it_must(request_and_folder: tuple[FieldRequest, Pat
     assert line in html
     assert 'id="strip-rough"' in html
     assert html.count("<i class=") == 6  # two problems, three methods
-    assert html.index('id="strip-rough"') < html.index("<h3>Wins and losses</h3>") < html.index("a star for the lowest")
+    assert html.index('id="strip-rough"') < html.index("<h3>Wins and losses</h3>") < html.index("a star for the first")
     assert 'title="bowl, 60: 0.125 (worst 0.25)"' in html
     assert "http://" not in html.split("<script>")[0]
     assert "https://" not in html.split("<script>")[0]

@@ -154,6 +154,6 @@ def draw_strip(shown: Strip, folder: Path) -> list[Path]:
         axes.grid(visible=True, axis="y", alpha=0.2)
         axes.set(xlim=(0.0, 1.0), xlabel="score: 0 is the best value known, 1 is x0", title=shown.suite)
         files = [folder / f"strip-{shown.suite}.{kind}" for kind in ("png", "svg")]
-        figure.savefig(files[0], dpi=150, metadata={"Software": None})
+        figure.savefig(files[0], dpi=120, metadata={"Software": None})
         figure.savefig(files[1], metadata={"Date": None, "Creator": None})
     return files

@@ -92,9 +92,7 @@ def suite_table(results: FieldResults, suite: str) -> Table:
         ]
         rows.append([p.problem, str(results.sizes[p.suite, p.problem]), f"{p.budget:,}", *cells])
     header = ["problem", "d", "budget", *(PLAYERS[name].title for name in names)]
-    return Table(
-        f"{suite}: median score (worst seed); a star for the lowest median and those within 0.005", header, rows
-    )
+    return Table(f"{suite}: median score (worst seed), a star for the first", header, rows)
 
 
 def players_table(results: FieldResults) -> Table:
