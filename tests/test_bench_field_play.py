@@ -128,6 +128,23 @@ def test_all_players_have_the_same_samples_and_own_noise_is_new_every_time() -> 
     assert own.nfev == 6
 
 
+def test_ours_have_the_samples_that_peers_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = bowl()
+    seen: list[tuple[float, ...]] = []
+
+    def fun(x: Any, xi: Any) -> float:
+        seen.append(tuple(xi))
+        return made.fun(x, xi)
+
+    counted = replace(made, fun=fun)
+    monkeypatch.setattr(play_module, "load", lambda *_: counted)
+    play(settings_of("poem", budget=40) | {"seed": 8})
+    ours = list(dict.fromkeys(seen))
+    seen.clear()
+    FieldTask(counted, 40, seed=8).values(np.zeros((15, 3)))
+    assert ours[:15] == seen
+
+
 def test_a_request_beyond_the_budget_costs_nothing() -> None:
     task = FieldTask(bowl(), 10, seed=0)
     with pytest.raises(Spent):
