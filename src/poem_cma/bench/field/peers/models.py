@@ -56,7 +56,7 @@ def cobyqa(task: FieldTask) -> Ending:
 PLAYERS = [
     FieldPlayer(
         "py-bobyqa", "Py-BOBYQA", py_bobyqa, "objfun_has_noise=True, otherwise its defaults; up to 20 variables",
-        packages=("Py-BOBYQA",), up_to=20, most=1000, pace=0.5e-3, growth=0.15e-3,
+        packages=("Py-BOBYQA",), up_to=20, most=1000, pace=0.1e-3, growth=0.5e-3,
     ),
     FieldPlayer(
         "cobyqa", "SciPy COBYQA", cobyqa, "its defaults, a new sample in every evaluation; up to 60 variables",
