@@ -27,6 +27,7 @@ from poem_cma.descent import State
 from poem_cma.history import History
 from poem_cma.lanes import Lane
 from poem_cma.methods import by_name
+from poem_cma.records import flatten, restore
 from poem_cma.search import Search, anisotropic
 from poem_cma.spectrum import Spectrum
 
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["from_bytes", "load", "save", "to_bytes"]
 
-VERSION = 16
+VERSION = 17
 
 _FIRST_LINE = re.compile(rb"poem-cma optimizer, format (\d{1,9}), sha256 ([0-9a-f]{64})\n")
 _CUSTOM = "custom"
@@ -147,16 +148,19 @@ def _pack(opt: Optimizer) -> tuple[dict[str, Array], dict[str, Any]]:
 
 
 def _pack_fields(prefix: str, s: Any, other: Any, arrays: dict[str, Array]) -> dict[str, Any]:
-    """The fields of a state, but for those it shares with another one: arrays go where arrays go."""
+    """The leaves of a state, but for the fields it shares with another one: arrays go where arrays go."""
+    shared = () if other is None else tuple(n for n in s._fields if getattr(s, n) is getattr(other, n))
     scalars: dict[str, Any] = {}
-    for name, value in s._asdict().items():
-        if name in ("run", "search") or (other is not None and value is getattr(other, name)):
-            continue
+    for name, value in flatten(s, leave_out=(*_APART.get(type(s), ("run",)), *shared)).items():
         if isinstance(value, np.ndarray):
             arrays[prefix + name] = value
         else:
             scalars[name] = value
     return scalars
+
+
+#: Fields of a state that are stored in another way.
+_APART = {State: ("run", "search")}
 
 
 def _pack_lane(prefix: str, lane: Lane, s: Any, arrays: dict[str, Array]) -> dict[str, Any]:
@@ -198,7 +202,7 @@ def _unpack(
     run = Run(method=active, x0=x0, domain=search_domain, **header["run"])
     fields = _unpack_fields("state_", header["state"], arrays, x0)
     if active.algorithm is not None:
-        opt._state = active.algorithm.record(run=run, **fields)
+        opt._state = active.algorithm.record(run=run, **restore(fields, active.algorithm.kinds))
     else:
         opt._state = State(run=run, search=_search(active, run, arrays, header), **fields)
     opt.failures = header["failures"]
@@ -234,16 +238,13 @@ def _unpack_fields(prefix: str, scalars: dict[str, Any], arrays: dict[str, Array
 
 def _active(method: Method, handed_over: str | None) -> Method:
     """The method at work: the one asked for, or one that has taken over from it."""
-    noiseless = method.noiseless
-    for active in (method, method.fallback, method.unshared, noiseless, noiseless.fallback if noiseless else None):
+    for active in (method, method.fallback):
         if active is not None and active.name == (handed_over or method.name):
             return active
     raise ValueError("its method does not fit the rest")
 
 
-_VECTORS = (
-    "x", "weighted_x", "best_average", "centre", "s", "G", "metric", "squares", "tested", "active", "average", "bias",
-)  # fmt: skip
+_VECTORS = ("x", "weighted_x", "best_average", "search.x", "scan.found", "progress.x")
 
 
 def _search(method: Method, run: Run, arrays: dict[str, Array], header: dict[str, Any]) -> Search:

@@ -98,9 +98,7 @@ class Method:
     needs: tuple[str, ...] = ()  # constants of the run without which it cannot start
     learning: Learning | None = None
     algorithm: Algorithm | None = None  # what makes a run of the parts; None is `Descent`
-    fallback: Method | None = None  # who takes over where the algorithm cannot work,
-    unshared: Method | None = None  # and where every value has noise of its own,
-    noiseless: Method | None = None  # or none has any
+    fallback: Method | None = None  # what takes over where the budget is too small for the algorithm
     settings: dict[str, Any] = field(default_factory=dict)  # the constructor's arguments
 
     def __repr__(self) -> str:
@@ -140,6 +138,10 @@ class Algorithm(Protocol):
     def record(self) -> Any:
         """The type of its states."""
 
+    @property
+    def kinds(self) -> Any:
+        """The nested records of a state, by name."""
+
     def randoms(self, method: Method, run: Run, seed: int) -> Any:
         """What turns random numbers into probes; a cache of pure functions of (seed, number).
 
@@ -171,6 +173,9 @@ class Algorithm(Protocol):
 
     def output(self, s: Any) -> Array:
         """The point to use."""
+
+    def with_budget(self, s: Any, run: Run, randoms: Any) -> Any:
+        """The state of a run that goes on with another budget, which `run` has."""
 
     def base(self, method: Method) -> int | None:
         """The point of a probe that is asked again when it fails, because all differences share it."""

@@ -79,6 +79,11 @@ class Descent:
     """Projected descent: what every method of Table 1 is a row of parts for."""
 
     record = State
+    kinds: Any = {}  # noqa: RUF012 - its states are flat
+
+    def with_budget(self, s: State, run: Run, directions: Directions) -> State:
+        """The state of a run that goes on with another budget."""
+        return s._replace(run=run)
 
     def randoms(self, method: Method, run: Run, seed: int) -> Directions:
         """Directions from random numbers."""

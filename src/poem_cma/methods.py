@@ -17,14 +17,12 @@ from math import inf, sqrt
 from typing import Any, Literal
 
 from poem_cma import rules
-from poem_cma.auto.algorithm import AUTO
-from poem_cma.auto.apart import APART
-from poem_cma.auto.exact import EXACT
+from poem_cma.auto.algorithm import AUTO, ONLY_FAR, ONLY_NEAR
 from poem_cma.core import Learning, Method
 from poem_cma.differences import Central, Double, Forward
 from poem_cma.search import Gaussian, Sphere
 
-__all__ = ["auto", "by_name", "poem", "poem_cma", "rsnso", "tpbco", "tpge"]
+__all__ = ["auto", "by_name", "far", "near", "poem", "poem_cma", "rsnso", "tpbco", "tpge"]
 
 
 def poem_cma(
@@ -211,119 +209,51 @@ def rsnso(lipschitz: float, distance: float | None = None, steps: int | None = N
     )
 
 
-def auto(
-    *,
-    walks: bool = True,
-    bisection: bool = True,
-    digits: bool = True,
-    directions: bool = True,
-    base: bool = True,
-    flat: bool = True,
-    common: bool = True,
-    subspace: bool = True,
-    metric: bool = True,
-    ray: bool = True,
-    rescaling: bool = True,
-    units: bool = True,
-    race: bool = True,
-    newton: bool = True,
-    averaging: bool = True,
-    replay: bool = True,
-    check: bool = True,
-    pick: bool = True,
-    dual: bool | None = None,
-) -> Method:
-    """The method of our own: no step size, no smoothing radius, no initial distance, nothing to set.
+def auto() -> Method:
+    """The default: POEM where near differences tell the truth, an evolution strategy (CMA) where they do not.
 
-    Descent or dual averaging with gradients from bisected walks, in a scale and a metric that it learns (see
-    `poem_cma.auto`).
-    Where the noise cannot be shared by the points of a probe, pairs of points far apart take over (see
-    `poem_cma.auto.apart`), and where there is none, quasi-Newton steps (see `poem_cma.auto.exact`); for less than 20
-    calls POEM does the work.
-
-    Its parts can be switched off, to see what each is worth.
-
-    Parameters
-    ----------
-    walks : bool
-        Gradients from walks along the axes; without them random directions only.
-    bisection : bool
-        Ask a walk where it makes a difference; without it everywhere.
-    digits : bool
-        Slopes that are small multiples of one number are told many at a time, by steps that are digits.
-    directions : bool
-        Several random directions a step, on one sample; without it one.
-    base : bool
-        Differences around a point drawn at random near x; without it around x itself, which is biased at kinks.
-    flat : bool
-        Leave a sample early where two random directions see no change.
-    common : bool
-        Tell a penalty on the size of x, which all samples have in common, from what is a sample's own.
-    subspace : bool
-        Exact slopes on the span of the gradients, where that is small.
-    metric : bool
-        A diagonal metric learned from the slopes.
-    ray : bool
-        The first scale by values along a ray; without it a small one, as POEM begins with.
-    rescaling : bool
-        Let the scale follow the average; without it the first scale stays.
-    units : bool
-        Measure every variable by its slopes, where values along a ray show that to be much better.
-    race : bool
-        Where slopes differ by more than a factor of 100, run with and without such units for a while, and compare.
-    newton : bool
-        Where F has no noise: quasi-Newton steps, and planes below F where it has kinks.
-    averaging : bool
-        Averages of the iterates, in which later ones weigh more by a power of their number; without it the last one.
-    replay : bool
-        Spend the last calls, an eighth or a fifth, on samples that were seen before, where that is cheap.
-    check : bool
-        Hand over to POEM where there is no progress.
-    pick : bool
-        Choose the point to return by values.
-    dual : bool, optional
-        Dual averaging, or descent; by default dual averaging where the first scale is comparable to the domain.
+    Three measurements decide, and are repeated when the answer may have changed: does the change over a tiny distance
+    predict the change over a long one; how far is the scale of the problem; is one point better than another? See
+    `poem_cma.auto`. With a budget below 20 evaluations POEM does the work.
 
     Examples
     --------
     >>> auto()
     auto()
-    >>> auto(metric=False)
-    auto(metric=False)
     """
-    parts = {
-        "walks": walks,
-        "bisection": bisection,
-        "digits": digits,
-        "directions": directions,
-        "base": base,
-        "flat": flat,
-        "common": common,
-        "subspace": subspace,
-        "metric": metric,
-        "ray": ray,
-        "rescaling": rescaling,
-        "units": units,
-        "race": race,
-        "newton": newton,
-        "averaging": averaging,
-        "replay": replay,
-        "check": check,
-        "pick": pick,
-    }
-    changed = {name: False for name, on in parts.items() if not on} | ({} if dual is None else {"dual": bool(dual)})
-    noisy = replace(poem(), name="auto", settings=changed, algorithm=AUTO, fallback=poem(), unshared=_apart())
-    rough = replace(noisy, name="rough", settings=changed | {"check": False})  # never worse than where it begins
-    return replace(noisy, noiseless=replace(rough, name="exact", algorithm=EXACT, fallback=rough))
+    return replace(poem(), name="auto", settings={}, algorithm=AUTO, fallback=poem())
 
 
-def _apart() -> Method:
-    """Pairs far apart, for noise that cannot be shared."""
-    return replace(poem(), name="apart", algorithm=APART)
+def near() -> Method:
+    """The near regime of `auto` alone: exact slopes from tiny differences, and dual averaging.
+
+    For functions that are locally linear on each sample, such as losses of models on data.
+
+    Examples
+    --------
+    >>> near()
+    near()
+    """
+    return replace(auto(), name="near", algorithm=ONLY_NEAR)
+
+
+def far() -> Method:
+    """The far regime of `auto` alone: an evolution strategy (CMA) with mirrored pairs on one sample each generation.
+
+    For functions with jumps, counts, rounding, chaos, or with noise in every evaluation.
+
+    Examples
+    --------
+    >>> far()
+    far()
+    """
+    return replace(auto(), name="far", algorithm=ONLY_FAR)
 
 
 _CONSTRUCTORS: dict[str, Callable[..., Method]] = {
     "auto": auto,
+    "near": near,
+    "far": far,
     "poem-cma": poem_cma,
     "poem": poem,
     "tpbco": tpbco,

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from math import inf
 from typing import Any, Literal
 
 import numpy as np
 
-from poem_cma._types import Array, IntArray
-from poem_cma.auto import together as of_auto
+from poem_cma._types import Array
 from poem_cma.core import Method, Probe
 from poem_cma.minimize import check_evaluate, finished
 from poem_cma.optimizer import Optimizer, optimizer_for
@@ -103,17 +101,13 @@ Runs = Sequence[tuple[Optimizer, Oracle]]
 def _go_on(runs: Runs, fun: Callable[..., Any], shared: bool) -> None:
     """Advance those together that can be, once all others have come to where they can be, too, or to their end."""
     opts = [opt for opt, _ in runs]
-    if unable := [run for run in runs if not (can_join(run[0]) or of_auto.can_join(run[0]))]:
+    if unable := [run for run in runs if not can_join(run[0])]:
         _one_round(unable, fun, shared)
         return
     alone, calls = set(range(len(runs))), sum(opt.nfev for opt in opts)
     for group in in_step(opts):
         some, oracles = zip(*(runs[i] for i in group), strict=True)
         Together(some).advance(_Evaluate(fun, oracles, shared))
-        alone -= set(group)
-    for group in of_auto.in_step(opts):
-        some, oracles = zip(*(runs[i] for i in group), strict=True)
-        of_auto.AutoTogether(some).advance(partial(_each_its_own, fun, oracles, shared))
         alone -= set(group)
     if sum(opt.nfev for opt in opts) == calls:
         alone = set(range(len(runs)))
@@ -202,28 +196,3 @@ class _Evaluate:
             return (in_rows([oracle.xi(number) for number in numbers for oracle in self._oracles]),)
         xi = in_rows([oracle.xi(first) for oracle in self._oracles])  # as a rule: the points of a probe share theirs
         return (np.concatenate([xi] * len(numbers)) if isinstance(xi, np.ndarray) else xi * len(numbers),)
-
-
-def _each_its_own(
-    fun: Callable[..., Any],
-    oracles: Sequence[Oracle],
-    shared: bool,
-    points: Array,
-    numbers: list[int],
-    runs: IntArray,
-) -> Array:
-    """The values of some runs, each on a xi of its own number: points (m, n, d) to values (m, n)."""
-    m, n, d = points.shape
-    some = [oracles[i] for i in runs]
-    if shared:
-        xi = [oracle.xi(number) for oracle, number in zip(some, numbers, strict=True) if oracle.samples]
-        F = _in_one_call(fun, points.reshape(m * n, d), *([in_rows(xi * m)] if xi else []))
-        if F is not None:
-            for oracle in some:
-                oracle.nfev += m
-            return F.reshape(m, n)
-    each = [
-        oracle.evaluate((P[i] for P in points), [number] * m)
-        for i, (oracle, number) in enumerate(zip(some, numbers, strict=True))
-    ]
-    return np.array(each).T

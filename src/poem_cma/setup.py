@@ -14,7 +14,7 @@ from poem_cma._types import Array
 from poem_cma.arithmetic import equal, length
 from poem_cma.core import Method, Run
 
-#: With fewer calls, or with noise of its own at every point, `auto` leaves the work to its fallback.
+#: With fewer calls `auto` leaves the work to its fallback.
 LEAST_SHARED = 20
 
 __all__ = [
@@ -122,8 +122,6 @@ def make_run(method: Method, x0: Array, domain: Any, budget: float, batch: int, 
     """The constants of a run, or an error that says what is missing."""
     if method.fallback is not None and budget < LEAST_SHARED:
         method = method.fallback
-    elif method.unshared is not None and not paired:
-        method = method.unshared
     check_working_memory(method, x0, ahead)
     if domain.hull_dimension(len(x0)) == 0:
         raise ValueError("the domain is a single point: there is nothing to optimise")

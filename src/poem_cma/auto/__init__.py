@@ -1,1 +1,1 @@
-"""The method of our own: dual averaging with gradients from bisected walks, at a scale it finds by itself."""
+"""`auto`: POEM where near differences tell the truth, an evolution strategy where they do not."""

@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 
 from poem_cma import checkpoint
-from poem_cma.auto.algorithm import AUTO
-from poem_cma.auto.state import DONE, PICK, AutoState
-from poem_cma.auto.steps import next_step
+from poem_cma.lanes import algorithm_of
 from poem_cma.optimizer import Optimizer
 from poem_cma.setup import calls_per_step
 from poem_cma.store.errors import StoreError
@@ -95,8 +93,4 @@ def with_budget(opt: Optimizer, budget: float) -> None:
         for lane in opt._lanes:
             lane.state = lane.state._replace(run=run)
         return
-    s = s._replace(run=run)
-    if isinstance(s, AutoState) and s.stage in (PICK, DONE):
-        s = s._replace(picked=0, run=s.run._replace(remark=""))
-        s = AUTO._fit(next_step(s), opt._lanes[0].randoms)
-    opt._go_on_from(s)
+    opt._go_on_from(algorithm_of(run.method).with_budget(s, run, opt._lanes[0].randoms))

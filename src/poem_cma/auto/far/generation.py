@@ -1,0 +1,130 @@
+"""One generation: mirrored pairs on one xi, the next mean, step size and covariance.
+
+    y_j = C^(1/2) z_j,  y_{-j} = -y_j                    orthogonal directions, normal lengths
+    x  <- x + c sigma (sum_j w_j y_j - mean_j y_j)       the better half, by rank
+    sigma <- sigma exp(c_sigma / d_sigma (|p| / chi - 1))
+    C  <- (1 - c_1 - c_mu) C + c_1 p_c p_c' + c_mu sum_j w_j y_j y_j'
+
+A point outside the domain is moved to the nearest one inside, and what it tells is used where it was evaluated. The mean of
+the y_j is zero, but for points that were moved: at a bound all of them are on one side, and without this term the mean
+would leave the bound also where F is lowest there.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from poem_cma._types import Array
+from poem_cma.auto.far import noise as of_noise
+from poem_cma.auto.far.curvature import bend
+from poem_cma.auto.far.rates import population, rates
+from poem_cma.auto.far.state import Far, decomposed
+from poem_cma.auto.request import Draws, Request, at
+from poem_cma.core import Run
+
+__all__ = ["advance", "requests"]
+
+#: Where all values are equal, the step size grows by this factor.
+FLAT = 1.1
+#: Where noise lasts, the step size grows by a factor of 1 + 1 / (d + 10) a generation: over longer distances the change
+#: of F is larger, and noise is not. It does not grow beyond the first one times n^(-1/4), with n the noisy generations: the
+#: rate at which the distance of differences may fall while noise averages out (Kiefer and Wolfowitz 1952). Nor does it where the domain cuts the pairs to less than ROOM of their squares.
+ROOM = 0.5
+
+
+def requests(far: Far, run: Run, draws: Draws, address: int) -> list[Request]:
+    """The centre and the pairs on one xi; now and then two of the points again on another one."""
+    X = _points(far, run, _samples(far, run, draws, address))
+    first = [far.x[None], X] if far.shape.full else [X]
+    if not of_noise.due(far.noise):
+        return [at(np.concatenate(first))]
+    close = far.x + of_noise.QUARTER * (X[:2] - far.x) if of_noise.rules(far.noise) else X[:0]
+    return [at(np.concatenate([*first, close])), at(np.concatenate([X[:2], close]), 1)]
+
+
+def advance(far: Far, run: Run, draws: Draws, address: int, values: list[Array]) -> Far:
+    """The state after a generation."""
+    d = len(far.x)
+    Z = _samples(far, run, draws, address)
+    X = _points(far, run, Z)
+    half = len(X) // 2
+    centre, F = far.shape.full, values[0][far.shape.full :][: len(X)]
+    far = far._replace(noise=_noise(far, values[0][centre:], values))
+    if not np.isfinite(F).any() or np.nanmax(F) == np.nanmin(F):
+        return far._replace(sigma=FLAT * far.sigma)
+    r = rates(d, len(F), far.shape.full)
+    Y = (X - far.x) / far.sigma  # where it was evaluated
+    order = np.argsort(np.where(np.isfinite(F), F, np.inf), kind="stable")
+    step = r.positive @ Y[order[: len(r.positive)]] - Y.mean(axis=0)  # the mean is zero, but for cut pairs
+    x = run.domain.project(far.x + of_noise.learning_rate(far.noise) * far.sigma * step)
+
+    # Step size: by the agreement of successive steps. A step that is longer than chance makes it counts as one that is
+    # not: a single sample may be far steeper than f, and all points of a generation share it.
+    w = np.sqrt(r.mu_eff) * far.shape.whiten(step)
+    length = float(np.sqrt(w @ w))
+    path = (1 - r.c_sigma) * far.path + np.sqrt(r.c_sigma * (2 - r.c_sigma)) * w * min(1.0, r.chi / max(length, 1e-300))
+    t = far.t + 1
+    size = float(np.sqrt(path @ path))
+    change = float(np.exp(min(1.0, r.c_sigma / r.d_sigma * (size / r.chi - 1.0))))
+    sigma = far.sigma * (_longer(far, Z, Y) if of_noise.lasts(far.noise) else change)
+    sigma = min(sigma, run.domain.diameter)
+
+    # Covariance.
+    early = size / np.sqrt(1 - (1 - r.c_sigma) ** (2 * t)) < (1.4 + 2 / (d + 1)) * r.chi
+    long_path = (1 - r.c_c) * far.long_path + early * np.sqrt(r.c_c * (2 - r.c_c) * r.mu_eff) * step
+    C = far.shape.C
+    whitened = far.shape.whiten(Y[order])
+    lengths = np.maximum((whitened * whitened).sum(axis=1), 1e-30)
+    weights = r.positive + r.negative * np.where(r.negative < 0, np.minimum(d / lengths, 10.0), 1.0)
+    keep = 1 - r.c_1 - r.c_mu * float(r.positive.sum() + r.negative.sum())
+    Yo = Y[order]
+    if far.shape.full:
+        C = keep * C + r.c_1 * np.outer(long_path, long_path) + r.c_mu * (Yo.T * weights) @ Yo
+    else:
+        C = keep * C + r.c_1 * long_path**2 + r.c_mu * (weights @ Yo**2)
+    shape = decomposed(C)
+    after = far._replace(x=x, sigma=sigma, path=path, long_path=long_path, t=t, shape=shape)
+    return _bent(far, after, Y[:half], Y[half:], F, float(values[0][0])) if far.shape.full else after
+
+
+def _bent(far: Far, after: Far, up: Array, down: Array, F: Array, centre: float) -> Far:
+    """The covariance with what the curvatures along the pairs say, but for pairs that the domain has moved."""
+    half = len(up)
+    k = F[:half] + F[half:] - 2.0 * centre
+    whole = np.isclose(up, -down, rtol=1e-6, atol=1e-9).all(axis=1) & np.isfinite(k)
+    if not whole.any():
+        return after
+    lengths = (far.shape.whiten(up[whole]) ** 2).sum(axis=1)
+    k = k[whole] / (far.sigma**2 * np.maximum(lengths, 1e-30))
+    shape, sums = bend(after.shape, after.curvature, up[whole], k, after.noise)
+    return after._replace(shape=shape, curvature=sums)
+
+
+def _longer(far: Far, Z: Array, Y: Array) -> float:
+    """The factor by which the step size grows where noise lasts."""
+    room = float((Y * Y).sum()) > ROOM * float((far.shape.stretch(Z) ** 2).sum())
+    longest = far.first * of_noise.learning_rate(far.noise) ** 0.5
+    return 1.0 + 1.0 / (len(far.x) + 10.0) if room and far.spread < longest else 1.0
+
+
+def _noise(far: Far, F: Array, values: list[Array]) -> of_noise.Noise:
+    if not of_noise.due(far.noise):
+        return far.noise._replace(wait=far.noise.wait - 1)
+    again = values[1]
+    return of_noise.update(far.noise, np.concatenate([F[:2], F[len(F) - len(again) + 2 :]]), again)
+
+
+def _samples(far: Far, run: Run, draws: Draws, address: int) -> Array:
+    """Normal vectors, made orthogonal with their lengths kept, and their mirror images."""
+    d = len(far.x)
+    Z = draws.rng(address).standard_normal((population(d) // 2, d))
+    for first in range(0, len(Z), d):
+        block = Z[first : first + d]
+        lengths = np.sqrt((block * block).sum(axis=1))
+        Q, R = np.linalg.qr(block.T)
+        Z[first : first + d] = (Q * np.sign(np.diag(R))).T * lengths[:, None]
+    return np.concatenate([Z, -Z])
+
+
+def _points(far: Far, run: Run, Z: Array) -> Array:
+    return np.array([run.domain.project(far.x + far.sigma * y) for y in far.shape.stretch(Z)])

@@ -1,0 +1,98 @@
+"""How much of a difference is noise? The difference of two points is evaluated once more, on another xi.
+
+If D and D' are the differences on two xi's, E D D' is what both have in common, the change of f, and the rest of
+E D^2 is noise: of the sample, or of every evaluation. Where noise rules, the mean moves in shorter and shorter steps, so
+that it averages. Then the differences over a quarter of the distance are evaluated, too. Where their noise is smaller in
+proportion to the squared distance, the step size is free; where it is not, shorter distances would only be noisier.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from poem_cma._types import Array
+
+__all__ = ["QUARTER", "Noise", "begin", "due", "lasts", "learning_rate", "rules", "share", "update"]
+
+#: Memory of the measurement, in repeated differences, and how many are needed before it says anything.
+MEMORY, NEEDED = 10.0, 3.0
+#: Noise rules where it makes up more than this share of the squared differences.
+DOMINATES = 0.5
+#: Where noise rules, steps become shorter like 1 / sqrt(1 + n / SLOWLY), with n the generations in which it ruled.
+SLOWLY = 5.0
+#: The shorter distance, and the share of the squared noise that must be left there for noise to last: it is 1/16 if noise
+#: is proportional to the distance, 1/4 if it comes from jumps, and 1 if every evaluation has noise of its own.
+QUARTER, LASTS = 0.25, 1 / 8
+#: Differences beyond so many typical ones are cut: outliers.
+CUT = 3.0
+
+
+class Noise(NamedTuple):
+    """What the repeated differences say; all sums are decayed."""
+
+    seen: float  # how many there are
+    both: float  # of D D'
+    all: float  # of (D^2 + D'^2) / 2
+    rest: float  # of (D - D')^2, where the same was seen over the shorter distance,
+    short: float  # and there
+    ruled: int  # generations in which noise has ruled
+    clean: int  # repeated differences in a row without any noise
+    wait: int  # generations until one is repeated
+
+
+def begin() -> Noise:
+    """Nothing is known."""
+    return Noise(0.0, 0.0, 0.0, 0.0, 0.0, 0, 0, 0)
+
+
+def due(noise: Noise) -> bool:
+    """Whether a difference is repeated in this generation: always, but less and less often where there is no noise."""
+    return noise.wait == 0
+
+
+def share(noise: Noise) -> float:
+    """The share of the squared differences that is noise."""
+    if noise.seen < NEEDED or noise.all <= 0.0:
+        return 0.0
+    return float(np.clip(1.0 - noise.both / noise.all, 0.0, 1.0))
+
+
+def rules(noise: Noise) -> bool:
+    """Whether noise rules now."""
+    return share(noise) > DOMINATES
+
+
+def lasts(noise: Noise) -> bool:
+    """Whether noise rules, and would rule even more over shorter distances."""
+    return rules(noise) and noise.short > LASTS * noise.rest
+
+
+def learning_rate(noise: Noise) -> float:
+    """The factor of the steps of the mean."""
+    return float((1.0 + noise.ruled / SLOWLY) ** -0.5)
+
+
+def update(noise: Noise, first: Array, again: Array) -> Noise:
+    """With the values on a xi and on another one, of two points and, where noise rules, of two points close by."""
+    D, E = np.diff(first)[::2], np.diff(again)[::2]
+    if not np.isfinite(D + E).all():
+        return noise
+    keep = 1.0 - 1.0 / MEMORY
+    clean = noise.clean + 1 if abs(D[0] - E[0]) <= 1e-9 * max(abs(D[0]), abs(E[0])) else 0
+    if noise.all > 0.0:
+        most = CUT * np.sqrt(noise.all / noise.seen)
+        D, E = np.clip(D, -most, most), np.clip(E, -most, most)
+    noise = noise._replace(
+        seen=keep * noise.seen + 1.0,
+        both=keep * noise.both + D[0] * E[0],
+        all=keep * noise.all + 0.5 * (D[0] ** 2 + E[0] ** 2),
+        clean=clean,
+        wait=min(2 ** (clean - 2), 64) - 1 if clean > 2 else 0,
+    )
+    if len(D) > 1:
+        noise = noise._replace(
+            rest=keep * noise.rest + (D[0] - E[0]) ** 2, short=keep * noise.short + (D[1] - E[1]) ** 2
+        )
+    return noise._replace(ruled=noise.ruled + rules(noise))

@@ -1,0 +1,82 @@
+"""What an evolution strategy has come to."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from poem_cma._types import Array
+from poem_cma.auto.far.noise import Noise
+from poem_cma.auto.far.noise import begin as no_noise
+
+__all__ = ["Far", "Shape", "begin", "decomposed"]
+
+#: Above so many variables the covariance is diagonal: a generation would otherwise cost more than its evaluations.
+MOST_FULL = 100
+
+
+class Shape(NamedTuple):
+    """A covariance matrix, full or diagonal, with its square root.
+
+    C = basis diag(axes^2) basis'; where it is diagonal, `C` holds the diagonal and `basis` is empty.
+    """
+
+    C: Array
+    axes: Array
+    basis: Array
+
+    @property
+    def full(self) -> bool:
+        """Whether it is a matrix."""
+        return self.C.ndim == 2
+
+    def stretch(self, Z: Array) -> Array:
+        """C^(1/2) z for each row z."""
+        return (Z * self.axes) @ self.basis.T if self.full else Z * self.axes
+
+    def whiten(self, Y: Array) -> Array:
+        """C^(-1/2) y for each row y, in the coordinates of the eigenvectors turned back."""
+        return (Y @ self.basis / self.axes) @ self.basis.T if self.full else Y / self.axes
+
+
+class Far(NamedTuple):
+    """The mean, the step size, the covariance, and what is known of the noise."""
+
+    x: Array  # the mean
+    sigma: float
+    first: float  # the step size that the search began with
+    shape: Shape
+    path: Array  # of the whitened steps, for the step size
+    long_path: Array  # of the steps, for the covariance
+    t: int  # generations
+    curvature: Array  # (3,) decayed sums of 1, k and k^2 over the pairs
+    noise: Noise
+
+    @property
+    def spread(self) -> float:
+        """A typical distance of a sample along one variable."""
+        return self.sigma * float(np.sqrt(np.mean(self.shape.axes**2)))
+
+
+def begin(x: Array, h: float) -> Far:
+    """Around x, with samples at a typical distance of h."""
+    d = len(x)
+    full = d <= MOST_FULL
+    shape = Shape(np.eye(d) if full else np.ones(d), np.ones(d), np.eye(d) if full else np.zeros((0, 0)))
+    zero = np.zeros(d)
+    sigma = h / np.sqrt(d)
+    return Far(x, sigma, sigma, shape, zero, zero, 0, np.zeros(3), no_noise())
+
+
+def decomposed(C: Array) -> Shape:
+    """The shape of a covariance matrix, or of a diagonal."""
+    if C.ndim == 1:
+        return Shape(C, np.sqrt(np.maximum(C, LEAST)), np.zeros((0, 0)))
+    C = 0.5 * (C + C.T)
+    squares, basis = np.linalg.eigh(C)
+    return Shape(C, np.sqrt(np.maximum(squares, LEAST * squares[-1])), basis)
+
+
+#: Eigenvalues below this part of the largest are rounding.
+LEAST = 1e-14

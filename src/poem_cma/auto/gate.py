@@ -1,0 +1,121 @@
+"""Near or far? Does the change over a tiny distance predict the change over a long one, on the same xi and direction?
+
+Near differences tell the truth where they predict far ones (correlation and regression coefficient), or where F is convex
+along all directions that were tried: F(x) plus slope times distance is then a lower bound.
+
+They are used where, besides, samples disagree: if the change over the long distance is another one on another xi, it
+takes many slopes to see f, and near differences have them for little. If samples agree, pairs of points see f itself.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from poem_cma._types import Array
+from poem_cma.auto.request import Draws, Request, at, unit
+from poem_cma.auto.scan import NEARBY
+from poem_cma.core import Run
+
+__all__ = ["Gate", "begin", "decide", "requests"]
+
+#: Near differences are taken over this part of the far distance: far above rounding, far below a step.
+NEAR, NEAR_SINGLE = 1e-5, 1e-2
+#: They are never shorter than this part of the coordinates of x, where rounding begins to matter.
+ROUNDING, ROUNDING_SINGLE = 1e-8, 1e-4
+#: Near changes predict far ones if the correlation is above CORRELATION and the coefficient within a factor of RATIO.
+CORRELATION, RATIO = 0.95, 10.0
+#: Far changes are taken at h, or, because of kinks, at h / sqrt(10).
+FAR = (1.0, 10.0**-0.5)
+#: Slopes that must be seen before they are trusted.
+SEEN = 3
+#: A lower bound may be missed by this part of the changes: rounding.
+SLACK = 1e-3
+#: Noise of an evaluation's own may be this part of the changes: far below what CORRELATION allows.
+QUIET = 0.01
+#: Samples agree if they have more than this share of the squared differences in common.
+COMMON = 2 / 3
+#: Directions: budget / 100, between 4 and 24.
+PER_DIRECTION, FEWEST, MOST = 100, 4, 24
+
+
+class Gate(NamedTuple):
+    """What is known of near and far."""
+
+    near: bool
+    h: float  # the far distance of the last test; zero if there was none
+    asked: int  # tests so far
+    own: float  # standard deviation of the noise that every evaluation has of its own, as seen by the test
+
+
+def begin() -> Gate:
+    """Nothing is known."""
+    return Gate(False, 0.0, 0, 0.0)
+
+
+def directions(run: Run) -> int:
+    """How many directions a test has."""
+    return int(np.clip(run.budget / PER_DIRECTION, FEWEST, MOST))
+
+
+def requests(x: Array, h: float, run: Run, draws: Draws, address: int) -> list[Request]:
+    """For each direction a base near x, and points on both sides of it; the far ones again on another xi.
+
+    If w is the way from the base to a far point of the domain, the points are base + e w, base + w / sqrt(10), base + w.
+    One of the far points is evaluated twice: does every evaluation have noise of its own?
+    """
+    V = unit(draws.rng(address), 2 * directions(run), run)
+    half, project, e = len(V) // 2, run.domain.project, _near(x, h)
+    made = []
+    for i, (v, aside) in enumerate(zip(V[:half], V[half:], strict=True)):
+        base = project(x + NEARBY * h * aside)
+        ways = np.array([project(base + h * v), project(base - h * v)]) - base
+        made.append(at(np.concatenate([[base, base + ways[0]], *(base + far * ways for far in (e, *FAR))]), i))
+        made.append(at(base + FAR[1] * ways, half + i))
+    return made
+
+
+def decide(gate: Gate, x: Array, h: float, values: list[Array]) -> Gate:
+    """The answer, from the values of `requests`."""
+    F, again = np.array(values[::2]), np.array(values[1::2])
+    own = float(np.sqrt(np.nanmean((F[:, 4] - F[:, 1]) ** 2) / 2.0))
+    slopes = (F[:, 2:4] - F[:, :1]) / _near(x, h)
+    near = any(_predicted(slopes * far, F[:, 4 + 2 * j : 6 + 2 * j]) for j, far in enumerate(FAR))
+    near = near or _convex(slopes, F[:, 4:6] - F[:, :1])
+    differ = _disagree(F[:, 6] - F[:, 7], again[:, 0] - again[:, 1])
+    quiet = own <= QUIET * float(np.sqrt(np.nanmean((F[:, 4] - F[:, 0]) ** 2)))
+    return Gate(bool(near and differ and quiet), h, gate.asked + 1, own if np.isfinite(own) else 0.0)
+
+
+def _disagree(D: Array, E: Array) -> bool:
+    """Whether a good part of the squared differences is not common to two samples."""
+    known = np.isfinite(D) & np.isfinite(E)
+    D, E = D[known], E[known]
+    return float(D @ E) < COMMON * 0.5 * float(D @ D + E @ E)
+
+
+def _near(x: Array, h: float) -> float:
+    """Near differences in units of far ones."""
+    single = x.dtype == np.float32
+    least = (ROUNDING_SINGLE if single else ROUNDING) * float(np.abs(x).max()) / h
+    return min(max(NEAR_SINGLE if single else NEAR, least), 0.1)
+
+
+def _predicted(changes: Array, ends: Array) -> bool:
+    """Whether slopes times distance, on both sides, predict the differences of the ends."""
+    a, b = changes[:, 0] - changes[:, 1], ends[:, 0] - ends[:, 1]
+    seen = np.isfinite(a) & np.isfinite(b)
+    a, b = a[seen], b[seen]
+    aa, ab, bb = float(a @ a), float(a @ b), float(b @ b)
+    if np.count_nonzero(a) < SEEN or ab <= CORRELATION * np.sqrt(aa * bb):
+        return False
+    return 1.0 / RATIO < ab / aa < RATIO
+
+
+def _convex(bounds: Array, changes: Array) -> bool:
+    """Whether slopes times distance are lower bounds of the changes everywhere."""
+    if not np.isfinite(bounds).all() or np.count_nonzero(bounds) < SEEN:
+        return False
+    held = bounds <= changes + SLACK * (np.abs(bounds) + np.abs(changes))
+    return bool((held | np.isnan(changes)).all())

@@ -1,0 +1,1 @@
+"""Near: exact slopes from differences over tiny distances, and steps of POEM."""

@@ -1,0 +1,70 @@
+"""What a search by near differences has come to."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from poem_cma._types import Array
+
+__all__ = ["AGAIN", "LEARN", "NO_WALK", "OFF", "TEST", "Evidence", "Memory", "Near", "Walk", "begin"]
+
+
+class Walk(NamedTuple):
+    """A walk along some axes that is under way."""
+
+    address: int  # of its random numbers; negative: there is none
+    axes: int  # how many it takes
+    sample: int  # the number of its xi
+    place: int  # of the sample in the memory; negative if it is new
+    known: Array  # (axes + 1,) values at its places; NaN where they are not known
+
+
+class Evidence(NamedTuple):
+    """Whether the scale R should be changed: the slopes towards the start, since R was changed last."""
+
+    total: float  # sum of <g, x - x0>
+    squares: float
+    terms: int
+
+
+class Memory(NamedTuple):
+    """Samples whose gradient is known from a full walk, and whether they are evaluated again."""
+
+    directions: tuple[Array, ...]  # of their gradients
+    numbers: tuple[int, ...]  # of their xi's
+    cosines: tuple[float, ...]  # between the direction known and that of another walk
+    mode: str  # of LEARN, TEST, AGAIN and OFF
+    turn: int  # samples evaluated again
+
+
+#: Walks are remembered; some samples are walked once more; samples are evaluated again; they are not.
+LEARN, TEST, AGAIN, OFF = "learn", "test", "again", "off"
+
+
+class Near(NamedTuple):
+    """Dual averaging from x0 with the scale R."""
+
+    x0: Array  # where this search began
+    x: Array
+    s: Array  # sum of the gradients
+    G: float  # sum of their squared lengths
+    R: float
+    t: int  # steps
+    evidence: Evidence
+    active: Array  # (d,) how often the slope along an axis was not zero
+    cost: Array  # (2,) evaluations of the walks so far, and the axes that they took
+    walk: Walk
+    memory: Memory
+    noise: float  # differences of values below this are noise of the evaluation
+
+
+NOTHING = Memory((), (), (), LEARN, 0)
+NO_WALK = Walk(-1, 0, 0, -1, np.zeros(0))
+
+
+def begin(x: Array, R: float, noise: float) -> Near:
+    """At x, with a first scale."""
+    zero = np.zeros(len(x))
+    return Near(x, x, zero, 0.0, R, 0, Evidence(0.0, 0.0, 0), zero, np.zeros(2), NO_WALK, NOTHING, noise)

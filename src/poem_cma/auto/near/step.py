@@ -1,0 +1,47 @@
+"""A step of dual averaging at the scale R, which follows evidence.
+
+    s <- s + g,   G <- G + |g|^2,   x <- Proj(x0 - R s / sqrt(G))
+
+If the gradients keep pointing away from x0, that is, if the sum of <g, x - x0> is clearly negative, R is doubled; if it
+is clearly positive, R is halved.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+
+from poem_cma._types import Array
+from poem_cma.auto.judge import LIKELY
+from poem_cma.auto.near.state import Evidence, Near
+from poem_cma.core import Run
+
+__all__ = ["step"]
+
+#: R is changed by this factor, on at least so many terms.
+FACTOR, TERMS = 2.0, 8
+#: A gradient longer than this multiple of the root mean square of those before is cut: walls, blow-ups.
+CLIP = 10.0
+
+
+def step(near: Near, g: Array, run: Run, fresh: bool) -> Near:
+    """The state after a gradient; only one of a fresh sample says anything about the scale."""
+    length = float(np.sqrt(g @ g))
+    if not np.isfinite(length):
+        g, length = 0.0 * g, 0.0
+    most = CLIP * sqrt(near.G / near.t) if near.t >= TERMS and near.G > 0.0 else np.inf
+    if length > most:
+        g, length = g * (most / length), most
+    radial = float(g @ (near.x - near.x0))
+    total, squares, terms = near.evidence
+    if fresh:
+        total, squares, terms = total + radial, squares + radial * radial, terms + (radial != 0.0)
+    evidence = Evidence(total, squares, terms)
+    s, G = near.s + g, near.G + length * length
+    R = near.R
+    if evidence.terms >= TERMS and evidence.total**2 > LIKELY**2 * evidence.squares:
+        R = min(R * FACTOR, 0.5 * run.domain.diameter) if evidence.total < 0.0 else R / FACTOR
+        evidence = Evidence(0.0, 0.0, 0)
+    x = run.domain.project(near.x0 - R / sqrt(G) * s) if G > 0.0 else near.x
+    return near._replace(x=x, s=s, G=G, R=R, t=near.t + 1, evidence=evidence)

@@ -1,0 +1,48 @@
+"""Does the run make progress? Its result now and at the last look are compared on common samples, at doubling intervals."""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import NamedTuple
+
+from poem_cma._types import Array
+from poem_cma.auto.judge import Judge
+from poem_cma.auto.judge import begin as compare
+from poem_cma.core import Run
+
+__all__ = ["Progress", "begin", "comparison", "due", "looked"]
+
+#: The first look is after this share of the budget, or after so many evaluations if there is no budget.
+FIRST_SHARE, FIRST_CALLS = 1 / 8, 1000
+#: A look may use this share of the budget, or so many evaluations.
+SHARE, CALLS = 0.02, 100
+#: No look takes place when less than this share of the budget is left: there is no time to act on it.
+LEFT = 0.2
+
+
+class Progress(NamedTuple):
+    """The last look."""
+
+    next: float  # evaluations at which the next one is due
+    x: Array  # the result at the last one
+    improving: bool = False  # whether it was surely better than the one before
+
+
+def begin(run: Run, x: Array, nfev: int) -> Progress:
+    """A search begins at x."""
+    return Progress(nfev + (FIRST_SHARE * run.budget if isfinite(run.budget) else FIRST_CALLS), x)
+
+
+def due(progress: Progress, run: Run, nfev: int) -> bool:
+    """Whether a look is due."""
+    return nfev >= progress.next and (not isfinite(run.budget) or run.budget - nfev > LEFT * run.budget)
+
+
+def comparison(progress: Progress, run: Run, x: Array) -> Judge:
+    """The result at the last look, and that of now."""
+    return compare([progress.x, x], int(SHARE * run.budget) if isfinite(run.budget) else CALLS)
+
+
+def looked(judge: Judge, nfev: int) -> Progress:
+    """After a look; the next one is due when as many evaluations have been used again."""
+    return Progress(2.0 * nfev, judge.points[judge.chosen], bool(judge.chosen and not judge.left[0]))
