@@ -26,11 +26,13 @@ __all__ = ["advance", "requests"]
 
 #: Where all values are equal, the step size grows by this factor.
 FLAT = 1.1
-#: Where noise lasts, the step size grows by a factor of 1 + 1 / (d + 10) a generation: over longer distances the change
-#: of F is larger, and noise is not. It does not grow beyond the first one times n^(-1/4), with n the noisy generations:
-#: so fast may the distance of differences fall while noise averages out (Kiefer and Wolfowitz 1952). Nor does it grow
-#: where the domain cuts the pairs to less than ROOM of their squares.
+#: Where noise lasts, the step size grows by a factor of 1 + 1 / (d + 10) a generation: over longer distances the
+#: change of F is larger, and noise is not. Where the domain cuts the pairs to less than ROOM of their squares, it stays.
 ROOM = 0.5
+#: It grows until pairs are as long as the way to the other side of a bowl. For a bowl at distance rho the scan finds
+#: h = 2.56 rho / sqrt(d), for then a tenth of the points are lower. This limit falls like n^(-1/4), with n the noisy
+#: generations: so fast may the distance of differences fall while noise averages out (Kiefer and Wolfowitz 1952).
+BOWL = 2.56
 
 
 def requests(far: Far, run: Run, draws: Draws, address: int) -> list[Request]:
@@ -104,8 +106,9 @@ def _bent(far: Far, after: Far, up: Array, down: Array, F: Array, centre: float)
 def _longer(far: Far, Z: Array, Y: Array) -> float:
     """The factor by which the step size grows where noise lasts."""
     room = float((Y * Y).sum()) > ROOM * float((far.shape.stretch(Z) ** 2).sum())
-    longest = far.first * of_noise.learning_rate(far.noise) ** 0.5
-    return 1.0 + 1.0 / (len(far.x) + 10.0) if room and far.spread < longest else 1.0
+    d = len(far.x)
+    longest = far.first * max(1.0, np.sqrt(d) / BOWL) * of_noise.learning_rate(far.noise) ** 0.5
+    return 1.0 + 1.0 / (d + 10.0) if room and far.spread < longest else 1.0
 
 
 def _noise(far: Far, F: Array, values: list[Array]) -> of_noise.Noise:
