@@ -27,7 +27,7 @@ __all__ = ["advance", "requests"]
 #: Where all values are equal, the step size grows by this factor.
 FLAT = 1.1
 #: Where noise lasts, the step size grows by a factor of 1 + 1 / (d + 10) a generation: over longer distances the
-#: change of F is larger, and noise is not. Where the domain cuts the pairs to less than ROOM of their squares, it stays.
+#: change of F is larger, and noise is not. It stays where the domain cuts the pairs to less than ROOM of their squares.
 ROOM = 0.5
 #: It grows until pairs are as long as the way to the other side of a bowl. For a bowl at distance rho the scan finds
 #: h = 2.56 rho / sqrt(d), for then a tenth of the points are lower. This limit falls like n^(-1/4), with n the noisy
