@@ -19,7 +19,7 @@ from poem_cma.auto.far import noise as of_noise
 from poem_cma.auto.far.curvature import bend
 from poem_cma.auto.far.rates import population, rates
 from poem_cma.auto.far.state import Far, decomposed
-from poem_cma.auto.request import Draws, Request, at
+from poem_cma.auto.request import Draws, Request, at, longest
 from poem_cma.core import Run
 
 __all__ = ["advance", "requests"]
@@ -59,7 +59,9 @@ def advance(far: Far, run: Run, draws: Draws, address: int, values: list[Array])
     Y = (X - far.x) / far.sigma  # where it was evaluated
     order = np.argsort(np.where(np.isfinite(F), F, np.inf), kind="stable")
     step = r.positive @ Y[order[: len(r.positive)]] - Y.mean(axis=0)  # the mean is zero, but for cut pairs
-    x = run.domain.project(far.x + of_noise.learning_rate(far.noise) * far.sigma * step)
+    rate = of_noise.learning_rate(far.noise) * far.sigma
+    x = run.domain.project(far.x + rate * step)
+    step = (x - far.x) / rate  # without what leads out of the domain
 
     # Step size: by the agreement of successive steps. A step that is longer than chance makes it counts as one that is
     # not: a single sample may be far steeper than f, and all points of a generation share it.
@@ -70,7 +72,6 @@ def advance(far: Far, run: Run, draws: Draws, address: int, values: list[Array])
     size = float(np.sqrt(path @ path))
     change = float(np.exp(min(1.0, r.c_sigma / r.d_sigma * (size / r.chi - 1.0))))
     sigma = far.sigma * (_longer(far, Z, Y) if of_noise.lasts(far.noise) else change)
-    sigma = min(sigma, run.domain.diameter)
 
     # Covariance.
     early = size / np.sqrt(1 - (1 - r.c_sigma) ** (2 * t)) < (1.4 + 2 / (d + 1)) * r.chi
@@ -86,6 +87,7 @@ def advance(far: Far, run: Run, draws: Draws, address: int, values: list[Array])
     else:
         C = keep * C + r.c_1 * long_path**2 + r.c_mu * (weights @ Yo**2)
     shape = decomposed(C)
+    sigma = min(sigma, longest(run) / float(np.sqrt((shape.axes**2).sum())))  # pairs are not longer than the domain
     after = far._replace(x=x, sigma=sigma, path=path, long_path=long_path, t=t, shape=shape)
     return _bent(far, after, Y[:half], Y[half:], F, float(values[0][0])) if far.shape.full else after
 
