@@ -26,9 +26,9 @@ TRIALS = 30
 #: Values that differ by so many roundings are equal, and nothing is won by a step that promises less than one.
 ROUNDINGS = 16.0
 #: Slopes that jump by this part of the first gradient are a kink.
-JUMP = 1e-3
+JUMP = 1e-2
 #: Rounding of values is never below that of this part of the first one.
-SMALL = 1e-8
+SMALL = 1e-6
 
 
 def requests(exact: Exact, run: Run) -> list[Request]:
@@ -58,14 +58,16 @@ def advance(exact: Exact, run: Run, values: list[Array]) -> tuple[Exact, bool]:
     X = points(exact, run)
     g = gradient(exact, run, X, F)
     exact = joined(exact, g)
-    exact = exact._replace(steep=exact.steep or float(np.sqrt(g @ g)))
+    exact = exact._replace(steep=exact.steep or float(np.abs(g).max()))
     p = direction(exact, run)
     slope = float(g @ p)
+    kink = exact.central and jumps(X, F) > JUMP * exact.steep
     if -slope > _least(exact, run):
-        return exact._replace(line=no_line()._replace(p=p, slope=slope, low_value=exact.F, low_slope=slope)), True
+        line = Line(p, slope, 1.0, 0.0, exact.F, slope, inf, 0, kink)
+        return exact._replace(line=line), True
     if not exact.central:
         return exact._replace(central=True), True
-    return exact._replace(end=KINK if jumps(X, F) > JUMP * exact.steep else MINIMUM), True
+    return exact._replace(end=KINK if kink else MINIMUM), True
 
 
 def _least(exact: Exact, run: Run) -> float:
@@ -85,7 +87,7 @@ def _tried(exact: Exact, run: Run, F: Array) -> Exact:
     else:
         return _taken(exact, X[0], float(F[0]))
     line = line._replace(t=_next(exact.line, line, float(F[0])), trials=line.trials + 1)
-    if line.trials < TRIALS:
+    if line.trials < TRIALS and -line.t * line.slope > _least(exact, run):
         return exact._replace(line=line)
     if line.low > 0.0:
         return _taken(exact, place(exact.x + line.low * line.p, run), line.low_value)
@@ -121,4 +123,4 @@ def _failed(exact: Exact) -> Exact:
         return exact._replace(central=True, line=no_line())
     if len(exact.S):
         return exact._replace(S=exact.S[:0], Y=exact.Y[:0], line=no_line())
-    return exact._replace(end=KINK, line=no_line())
+    return exact._replace(end=KINK if exact.line.kink else MINIMUM, line=no_line())

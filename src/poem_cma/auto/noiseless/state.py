@@ -26,6 +26,7 @@ class Line(NamedTuple):
     low_slope: float
     high: float
     trials: int
+    kink: bool  # whether slopes jump at x, as far as differences on both sides are known
 
 
 class Exact(NamedTuple):
@@ -41,13 +42,13 @@ class Exact(NamedTuple):
     reach: float  # a typical distance of changes of x
     unit: float  # of the values
     central: bool  # whether differences are taken on both sides
-    steep: float  # the length of the first gradient
+    steep: float  # the largest slope of the first gradient
     end: str  # MOVING, MINIMUM or KINK
 
 
 def no_line() -> Line:
     """Slopes are asked."""
-    return Line(np.zeros(0), 0.0, 1.0, 0.0, 0.0, 0.0, inf, 0)
+    return Line(np.zeros(0), 0.0, 1.0, 0.0, 0.0, 0.0, inf, 0, False)
 
 
 def begin(x: Array, reach: float) -> Exact:
