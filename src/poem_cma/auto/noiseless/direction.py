@@ -70,8 +70,7 @@ def recursion(q: Array, S: Array, Y: Array, c: float) -> Array:
     """The product of the inverse matrix of BFGS with q."""
     good = [(s, y, s @ y) for s, y in zip(S, Y, strict=True) if s @ y > COSINE * np.sqrt((s @ s) * (y @ y))]
     if good:
-        y, sy = good[-1][1:]
-        c = sy / (y @ y)
+        c = max(sy / (y @ y) for _, y, sy in good)  # the longest: short ones come from kinks
     shares = []
     for s, y, sy in reversed(good):
         shares.append((s @ q) / sy)

@@ -19,8 +19,10 @@ from poem_cma.core import Run
 
 __all__ = ["advance", "requests"]
 
-#: F must fall by this part of what the slope promises, and the slope by a tenth.
-FALLS, FLATTER = 1e-4, 0.9
+#: F must fall by this part of what the slope promises.
+FALLS = 1e-4
+#: The slope must become this part of the first one; after so many trials, which a kink takes, less is asked.
+FLAT, EARLY, LESS_STEEP = 0.2, 1, 0.9
 #: A line search gives up after so many trials.
 TRIALS = 30
 #: Values that differ by so many roundings are equal, and nothing is won by a step that promises less than one.
@@ -82,7 +84,7 @@ def _tried(exact: Exact, run: Run, F: Array) -> Exact:
     slope = (F[1] - F[0]) / _further(line, X)
     if not F[0] < exact.F + min(promised, 0.0):
         line = line._replace(high=line.t)
-    elif slope < FLATTER * line.slope and F[0] - F[1] > ROUNDINGS * _least(exact, run):
+    elif slope < (FLAT if line.trials < EARLY else LESS_STEEP) * line.slope and F[0] - F[1] > ROUNDINGS * _least(exact, run):
         line = line._replace(low=line.t, low_value=float(F[0]), low_slope=float(slope))
     else:
         return _taken(exact, X[0], float(F[0]))
