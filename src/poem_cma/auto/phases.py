@@ -8,7 +8,7 @@ Looks at the progress come in between. If there was none, the gate is asked agai
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import sqrt
+from math import inf, sqrt
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from poem_cma.auto.near.state import begin as near_from
 from poem_cma.auto.near.walk import radius
 from poem_cma.auto.noiseless import phase as exact_phase
 from poem_cma.auto.noiseless.slopes import lengths
-from poem_cma.auto.noiseless.state import KINK, MINIMUM, MOVING, Exact
+from poem_cma.auto.noiseless.state import KINK, MINIMUM, Exact
 from poem_cma.auto.noiseless.state import begin as exact_from
 from poem_cma.auto.request import Draws, Request
 from poem_cma.auto.state import CHECK, DONE, EXACT, FAR, GATE, JUDGE, MEANS, NEAR, SCAN, AutoState
@@ -37,6 +37,8 @@ __all__ = ["advance", "go_on", "plan"]
 COLLAPSED = 1e-9
 #: If near steps have made the result clearly worse, the scale is divided by this.
 SHORTER = 10.0
+#: Where slopes jump, a search that has found less by this part of a value is worth another one.
+SAME = 1e-9
 #: So many results of earlier searches are remembered.
 FORMER = 3
 #: Before near steps the scan is repeated on means over budget / 500 samples, 4 to 16: it then costs a twentieth at most.
@@ -106,10 +108,12 @@ def _after_scan(s: AutoState, values: list[Array], draws: Draws, address: int) -
 def _after_gate(s: AutoState, values: list[Array], draws: Draws, address: int) -> AutoState:
     s = s._replace(gate=gate.decide(s.gate, s.search.x, s.gate.h, values))
     if s.gate.noiseless and regime(s) is None:
-        return _exact(s, s.search.x if s.averages.t else s.scan.centre, s.gate.h)
+        if s.averages.t > 0:  # a search by pairs that has not come to its end says nothing of a kink
+            return _exact(s._replace(lowest=inf), s.search.x, s.gate.h)
+        return _exact(s, s.scan.centre, s.gate.h)
     near = s.gate.near if regime(s) is None else regime(s) == "near"
     if s.averages.t > 0:  # in the middle of a search: go on with it, or change to the other regime
-        if near == isinstance(s.search, Near):
+        if isinstance(s.search, Near if near else Far):
             return s._replace(phase=NEAR if near else FAR)
         x = s.average
         s = s._replace(former=(*s.former, x)[-FORMER:])
@@ -167,7 +171,12 @@ def _after_exact(s: AutoState, values: list[Array], draws: Draws, address: int) 
         shown = shown._replace(value=value, spread=spread, step=float(np.sqrt(exact.step @ exact.step)))
         kept = averages.begin(exact.x)._replace(t=s.averages.t + 1)
         s = s._replace(averages=kept, clock=s.clock._replace(t=t), shown=shown)
+    value = exact.F * exact.unit
+    if exact.end == KINK and not value < s.lowest - SAME * abs(s.lowest):  # nor has a search by pairs found less
+        exact = exact._replace(end=MINIMUM)
+        s = s._replace(search=exact)
     if exact.end == KINK:
+        s = s._replace(lowest=value)
         return _far(s._replace(former=(*s.former, exact.x)[-FORMER:]), exact.x, exact.reach)
     if exact.end == MINIMUM:
         candidates = [exact.x, *s.former, s.scan.found, s.run.x0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -60,6 +61,7 @@ class AutoState(NamedTuple):
     former: tuple[Array, ...]  # results of earlier searches
     judge: Judge
     shown: Shown
+    lowest: float = inf  # value where quasi-Newton steps have ended last at a kink
 
     # What the loop and the history read.
 
@@ -154,6 +156,7 @@ class AutoState(NamedTuple):
 KINDS: dict[str, type] = {
     kind.__name__: kind
     for kind in (
-        Averages, Clock, Evidence, Exact, Far, Gate, Judge, Line, Memory, Near, Noise, Progress, Scan, Shape, Shown, Walk,
+        Averages, Clock, Evidence, Exact, Far, Gate, Judge, Line, Memory, Near, Noise, Progress, Scan, Shape, Shown,
+        Walk,
     )
 }  # fmt: skip

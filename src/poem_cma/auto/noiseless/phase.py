@@ -82,9 +82,10 @@ def _tried(exact: Exact, run: Run, F: Array) -> Exact:
     line, X = exact.line, trial(exact, run)
     promised = FALLS * float(exact.g @ (X[0] - exact.x))
     slope = (F[1] - F[0]) / _further(line, X)
+    steep = slope < (FLAT if line.trials < EARLY else LESS_STEEP) * line.slope
     if not F[0] < exact.F + min(promised, 0.0):
         line = line._replace(high=line.t)
-    elif slope < (FLAT if line.trials < EARLY else LESS_STEEP) * line.slope and F[0] - F[1] > ROUNDINGS * _least(exact, run):
+    elif steep and F[0] - F[1] > ROUNDINGS * _least(exact, run):
         line = line._replace(low=line.t, low_value=float(F[0]), low_slope=float(slope))
     else:
         return _taken(exact, X[0], float(F[0]))

@@ -1,7 +1,7 @@
 """Differences inside the domain, and the gradient that fits them.
 
-The point x + h e_i is moved to the nearest one in the domain, so the differences are along what is left of the axes. The
-gradient is the shortest one that fits all of them. At a bound the step goes the other way.
+The point x + h e_i is moved to the nearest one in the domain, so the differences are along what is left of the axes.
+The gradient is the shortest one that fits all of them. At a bound the step goes the other way.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ def place(y: Array, run: Run) -> Array:
 def lengths(exact: Exact, run: Run) -> Array:
     """Of differences along each axis: what rounding spoils as much as curvature does."""
     power = 1.0 / 3.0 if exact.central else 0.5
-    return rounding(run) ** power * np.maximum(np.abs(exact.x), exact.reach)
+    h: Array = rounding(run) ** power * np.maximum(np.abs(exact.x), exact.reach)
+    return h
 
 
 def points(exact: Exact, run: Run) -> Array:
@@ -54,7 +55,9 @@ def points(exact: Exact, run: Run) -> Array:
 def gradient(exact: Exact, run: Run, X: Array, F: Array) -> Array:
     """The gradient from the values at `points`; a slope is zero where an evaluation failed."""
     d = len(exact.x)
-    D, change = (X[1 : d + 1] - X[d + 1 :], F[1 : d + 1] - F[d + 1 :]) if exact.central else (X[1:] - X[0], F[1:] - F[0])
+    D, change = X[1 : d + 1] - X[0], F[1 : d + 1] - F[0]
+    if exact.central:
+        D, change = X[1 : d + 1] - X[d + 1 :], F[1 : d + 1] - F[d + 1 :]
     change = np.where(np.isfinite(change), change, 0.0)
     if isinstance(run.domain, Whole | Box):
         h = D.diagonal()
