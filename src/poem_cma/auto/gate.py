@@ -79,13 +79,28 @@ def requests(x: Array, h: float, run: Run, draws: Draws, address: int) -> list[R
 def decide(gate: Gate, x: Array, h: float, values: list[Array]) -> Gate:
     """The answer, from the values of `requests`."""
     F, again = np.array(values[::2]), np.array(values[1::2])
-    own = float(np.sqrt(np.nanmean((F[:, 4] - F[:, 1]) ** 2) / 2.0))
+    unit = _unit(F, again)
+    F, again = F / unit, again / unit
+    own = float(np.sqrt(_mean((F[:, 4] - F[:, 1]) ** 2) / 2.0))
     slopes = (F[:, 2:4] - F[:, :1]) / _near(x, h)
     near = any(_predicted(slopes * far, F[:, 4 + 2 * j : 6 + 2 * j]) for j, far in enumerate(FAR))
     near = near or _convex(slopes, F[:, 4:6] - F[:, :1])
     differ = _disagree(F[:, 6] - F[:, 7], again[:, 0] - again[:, 1])
-    quiet = own <= QUIET * float(np.sqrt(np.nanmean((F[:, 4] - F[:, 0]) ** 2)))
-    return Gate(bool(near and differ and quiet), h, gate.asked + 1, own if np.isfinite(own) else 0.0)
+    quiet = own <= QUIET * float(np.sqrt(_mean((F[:, 4] - F[:, 0]) ** 2)))
+    return Gate(bool(near and differ and quiet), h, gate.asked + 1, own * unit if np.isfinite(own) else 0.0)
+
+
+def _unit(F: Array, again: Array) -> float:
+    """A power of two near the largest difference of values: squares of 1e200 would overflow, those of 1e-200 vanish."""
+    D = np.concatenate([(F - F[:, :1]).ravel(), (again - again[:, :1]).ravel()])
+    D = np.abs(D[np.isfinite(D)])
+    return float(2.0 ** np.floor(np.log2(D.max()))) if D.any() else 1.0
+
+
+def _mean(squares: Array) -> float:
+    """The mean of those that are known; NaN if there is none."""
+    known = squares[np.isfinite(squares)]
+    return float(known.mean()) if len(known) else np.nan
 
 
 def _disagree(D: Array, E: Array) -> bool:
@@ -115,7 +130,8 @@ def _predicted(changes: Array, ends: Array) -> bool:
 
 def _convex(bounds: Array, changes: Array) -> bool:
     """Whether slopes times distance are lower bounds of the changes everywhere."""
-    if not np.isfinite(bounds).all() or np.count_nonzero(bounds) < SEEN:
+    seen = np.isfinite(bounds) & np.isfinite(changes)
+    bounds, changes = bounds[seen], changes[seen]
+    if np.count_nonzero(bounds) < SEEN:
         return False
-    held = bounds <= changes + SLACK * (np.abs(bounds) + np.abs(changes))
-    return bool((held | np.isnan(changes)).all())
+    return bool((bounds <= changes + SLACK * (np.abs(bounds) + np.abs(changes))).all())
