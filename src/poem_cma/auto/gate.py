@@ -122,10 +122,16 @@ def _predicted(changes: Array, ends: Array) -> bool:
     a, b = changes[:, 0] - changes[:, 1], ends[:, 0] - ends[:, 1]
     seen = np.isfinite(a) & np.isfinite(b)
     a, b = a[seen], b[seen]
-    aa, ab, bb = float(a @ a), float(a @ b), float(b @ b)
-    if np.count_nonzero(a) < SEEN or ab <= CORRELATION * np.sqrt(aa * bb):
+    if np.count_nonzero(a) < SEEN:
         return False
-    return 1.0 / RATIO < ab / aa < RATIO
+    others = np.arange(len(a)) != np.argmax(np.abs(a))  # a single jump, which looks steep, must not decide
+    return _agree(a, b) and _agree(a[others], b[others])
+
+
+def _agree(a: Array, b: Array) -> bool:
+    """Whether correlation and coefficient are high enough."""
+    aa, ab, bb = float(a @ a), float(a @ b), float(b @ b)
+    return ab > CORRELATION * np.sqrt(aa * bb) and 1.0 / RATIO < ab / aa < RATIO
 
 
 def _convex(bounds: Array, changes: Array) -> bool:
