@@ -26,6 +26,8 @@ __all__ = ["advance", "requests"]
 
 #: Where all values are equal, the step size grows by this factor.
 FLAT = 1.1
+#: No step size is longer, also where F is flat or falls for ever: squares of lengths must not overflow.
+LONGEST = 1e120
 #: Where noise lasts, the step size grows by a factor of 1 + 1 / (d + 10) a generation: over longer distances the change
 #: of F is larger, and noise is not. It does not grow beyond the first one times n^(-1/4), with n the noisy generations: the
 #: rate at which the distance of differences may fall while noise averages out (Kiefer and Wolfowitz 1952). Nor does it where the domain cuts the pairs to less than ROOM of their squares.
@@ -50,8 +52,10 @@ def advance(far: Far, run: Run, draws: Draws, address: int, values: list[Array])
     half = len(X) // 2
     centre, F = far.shape.full, values[0][far.shape.full :][: len(X)]
     far = far._replace(noise=_noise(far, values[0][centre:], values))
-    if not np.isfinite(F).any() or np.nanmax(F) == np.nanmin(F):
-        return far._replace(sigma=FLAT * far.sigma)
+    if not np.isfinite(F).any():
+        return far  # the sample has failed as a whole, which says nothing of the step size
+    if np.nanmax(F) == np.nanmin(F):
+        return far._replace(sigma=_bounded(FLAT * far.sigma, run))
     r = rates(d, len(F), far.shape.full)
     Y = (X - far.x) / far.sigma  # where it was evaluated
     order = np.argsort(np.where(np.isfinite(F), F, np.inf), kind="stable")
@@ -67,7 +71,7 @@ def advance(far: Far, run: Run, draws: Draws, address: int, values: list[Array])
     size = float(np.sqrt(path @ path))
     change = float(np.exp(min(1.0, r.c_sigma / r.d_sigma * (size / r.chi - 1.0))))
     sigma = far.sigma * (_longer(far, Z, Y) if of_noise.lasts(far.noise) else change)
-    sigma = min(sigma, run.domain.diameter)
+    sigma = _bounded(sigma, run)
 
     # Covariance.
     early = size / np.sqrt(1 - (1 - r.c_sigma) ** (2 * t)) < (1.4 + 2 / (d + 1)) * r.chi
@@ -98,6 +102,10 @@ def _bent(far: Far, after: Far, up: Array, down: Array, F: Array, centre: float)
     k = k[whole] / (far.sigma**2 * np.maximum(lengths, 1e-30))
     shape, sums = bend(after.shape, after.curvature, up[whole], k, after.noise)
     return after._replace(shape=shape, curvature=sums)
+
+
+def _bounded(sigma: float, run: Run) -> float:
+    return float(min(sigma, run.domain.diameter, LONGEST))
 
 
 def _longer(far: Far, Z: Array, Y: Array) -> float:
