@@ -52,14 +52,15 @@ def advance(far: Far, run: Run, draws: Draws, address: int, values: list[Array])
     half = len(X) // 2
     centre, F = far.shape.full, values[0][far.shape.full :][: len(X)]
     far = far._replace(noise=_noise(far, values[0][centre:], values))
-    if not np.isfinite(F).any():
-        return far  # the sample has failed as a whole, which says nothing of the step size
+    if not np.isfinite(F).any():  # as a rule the sample has failed as a whole, which says nothing of the step size
+        return far._replace(sigma=far.sigma / FLAT) if centre and np.isfinite(values[0][0]) else far
     if np.nanmax(F) == np.nanmin(F):
-        return far._replace(sigma=_bounded(FLAT * far.sigma, run))
+        return far._replace(sigma=_bounded(FLAT * far.sigma, far, run))
     r = rates(d, len(F), far.shape.full)
     Y = (X - far.x) / far.sigma  # where it was evaluated
     order = np.argsort(np.where(np.isfinite(F), F, np.inf), kind="stable")
-    step = r.positive @ Y[order[: len(r.positive)]] - Y.mean(axis=0)  # the mean is zero, but for cut pairs
+    succeeded = np.where(np.isfinite(F)[:, None], Y, 0.0)  # the mean never moves towards points that have failed
+    step = r.positive @ succeeded[order[: len(r.positive)]] - Y.mean(axis=0)  # that mean is zero, but for cut pairs
     x = run.domain.project(far.x + of_noise.learning_rate(far.noise) * far.sigma * step)
 
     # Step size: by the agreement of successive steps. A step that is longer than chance makes it counts as one that is
@@ -71,7 +72,7 @@ def advance(far: Far, run: Run, draws: Draws, address: int, values: list[Array])
     size = float(np.sqrt(path @ path))
     change = float(np.exp(min(1.0, r.c_sigma / r.d_sigma * (size / r.chi - 1.0))))
     sigma = far.sigma * (_longer(far, Z, Y) if of_noise.lasts(far.noise) else change)
-    sigma = _bounded(sigma, run)
+    sigma = _bounded(sigma, far, run)
 
     # Covariance.
     early = size / np.sqrt(1 - (1 - r.c_sigma) ** (2 * t)) < (1.4 + 2 / (d + 1)) * r.chi
@@ -86,16 +87,20 @@ def advance(far: Far, run: Run, draws: Draws, address: int, values: list[Array])
         C = keep * C + r.c_1 * np.outer(long_path, long_path) + r.c_mu * (Yo.T * weights) @ Yo
     else:
         C = keep * C + r.c_1 * long_path**2 + r.c_mu * (weights @ Yo**2)
+    if not (np.isfinite(C).all() and np.isfinite(x).all()):  # F falls for ever, and here floating point ends
+        return far
     shape = decomposed(C)
     after = far._replace(x=x, sigma=sigma, path=path, long_path=long_path, t=t, shape=shape)
-    return _bent(far, after, Y[:half], Y[half:], F, float(values[0][0])) if far.shape.full else after
+    if far.shape.full:
+        after = _bent(far, after, Y[:half], Y[half:], F, float(values[0][0]))
+    return after if np.isfinite(after.shape.axes).all() and np.isfinite(after.shape.C).all() else far
 
 
 def _bent(far: Far, after: Far, up: Array, down: Array, F: Array, centre: float) -> Far:
     """The covariance with what the curvatures along the pairs say, but for pairs that the domain has moved."""
     half = len(up)
     k = F[:half] + F[half:] - 2.0 * centre
-    whole = np.isclose(up, -down, rtol=1e-6, atol=1e-9).all(axis=1) & np.isfinite(k)
+    whole = np.isclose(up, -down, rtol=1e-6, atol=1e-9).all(axis=1) & up.any(axis=1) & np.isfinite(k)
     if not whole.any():
         return after
     lengths = (far.shape.whiten(up[whole]) ** 2).sum(axis=1)
@@ -104,8 +109,8 @@ def _bent(far: Far, after: Far, up: Array, down: Array, F: Array, centre: float)
     return after._replace(shape=shape, curvature=sums)
 
 
-def _bounded(sigma: float, run: Run) -> float:
-    return float(min(sigma, run.domain.diameter, LONGEST))
+def _bounded(sigma: float, far: Far, run: Run) -> float:
+    return float(min(sigma, run.domain.diameter, LONGEST / far.shape.axes.max()))
 
 
 def _longer(far: Far, Z: Array, Y: Array) -> float:

@@ -40,7 +40,7 @@ def step(near: Near, g: Array, run: Run, fresh: bool) -> Near:
     evidence = Evidence(total, squares, terms)
     s, G = near.s + g, near.G + length * length
     R = near.R
-    if evidence.terms >= TERMS and evidence.total**2 > LIKELY**2 * evidence.squares:
+    if evidence.terms >= TERMS and evidence.total * evidence.total > LIKELY**2 * evidence.squares:
         R = min(R * FACTOR, 0.5 * run.domain.diameter) if evidence.total < 0.0 else R / FACTOR
         evidence = Evidence(0.0, 0.0, 0)
     x = run.domain.project(near.x0 - R / sqrt(G) * s) if G > 0.0 else near.x
