@@ -7,20 +7,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from auto_helpers import begun
 
 import poem_cma as pc
 from poem_cma.auto import judge
 from poem_cma.auto.judge import SURE, t_value
 
-RUN = begun(np.zeros(2))[0].run
-
-
 def compared(values: Callable[[int, int], float], candidates: int, most: int) -> judge.Judge:
     """A comparison to its end; `values` of a candidate and the number of a sample."""
     points = [np.array([float(k), 0.0]) for k in range(candidates)]
     j, first = judge.begin(points, most), 0
-    while requests := judge.requests(j, RUN):
+    while requests := judge.requests(j):
         told = [
             np.array([values(int(x[0]), first + request.sample) for x in request.points()]) for request in requests
         ]
@@ -150,4 +146,4 @@ def test_equal_points_are_compared_once() -> None:
     x = np.ones(2)
     assert len(judge.begin([x, x.copy(), np.zeros(2), x], 100).points) == 2
     assert len(judge.begin([x, np.array([np.nan, 0.0])], 100).points) == 1
-    assert judge.requests(judge.begin([x, x], 100), RUN) == []
+    assert judge.requests(judge.begin([x, x], 100)) == []

@@ -99,6 +99,7 @@ class Method:
     learning: Learning | None = None
     algorithm: Algorithm | None = None  # what makes a run of the parts; None is `Descent`
     fallback: Method | None = None  # what takes over where the budget is too small for the algorithm
+    box_units: bool = False  # whether the widths of a box are the units of its variables
     settings: dict[str, Any] = field(default_factory=dict)  # the constructor's arguments
 
     def __repr__(self) -> str:

@@ -221,7 +221,7 @@ def auto() -> Method:
     >>> auto()
     auto()
     """
-    return replace(poem(), name="auto", settings={}, algorithm=AUTO, fallback=poem())
+    return replace(poem(), name="auto", settings={}, algorithm=AUTO, fallback=poem(), box_units=True)
 
 
 def near() -> Method:

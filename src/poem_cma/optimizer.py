@@ -19,7 +19,16 @@ from poem_cma.methods import by_name
 from poem_cma.oracle import matrix
 from poem_cma.randomness import make_seed
 from poem_cma.result import Result, Status
-from poem_cma.setup import check_ahead, check_batch, check_budget, check_scale, check_x0, inside_domain, make_run
+from poem_cma.setup import (
+    check_ahead,
+    check_batch,
+    check_budget,
+    check_scale,
+    check_x0,
+    inside_domain,
+    make_run,
+    widths,
+)
 
 __all__ = ["Optimizer", "optimizer_for"]
 
@@ -77,6 +86,8 @@ class Optimizer(Lanes):
         self.method = by_name(method)
         self.domain = as_domain(domain, len(x))
         self.scale = check_scale(scale, x)
+        if self.scale is None and self.method.box_units:
+            self.scale = widths(self.domain, x)
         self.seed = make_seed(seed)
         x = inside_domain(x, self.domain)
         search_domain = searched(self.domain, self.scale, x)

@@ -13,6 +13,7 @@ from poem_cma import spectrum, theory
 from poem_cma._types import Array
 from poem_cma.arithmetic import equal, length
 from poem_cma.core import Method, Run
+from poem_cma.domains import Box
 
 #: With fewer calls `auto` leaves the work to its fallback.
 LEAST_SHARED = 20
@@ -30,6 +31,7 @@ __all__ = [
     "inside_domain",
     "machine_memory",
     "make_run",
+    "widths",
     "working_memory",
 ]
 
@@ -93,6 +95,15 @@ def check_scale(scale: Any, x: Array) -> float | Array | None:
     if not (np.isfinite(s).all() and (s > 0).all()):
         raise ValueError("scale must be positive and finite")
     return float(s) if s.ndim == 0 else s.astype(x.dtype)
+
+
+def widths(domain: Any, x: Array) -> float | Array | None:
+    """The widths of a bounded box, and 1 for a variable that it fixes; None for any other domain."""
+    if not isinstance(domain, Box) or not isfinite(domain.diameter):
+        return None
+    width = np.broadcast_to(np.subtract(domain.upper, domain.lower), x.shape)
+    width = np.where(width > 0.0, width, 1.0).astype(x.dtype)
+    return None if (width == width[0]).all() else width
 
 
 def inside_domain(x0: Array, domain: Any) -> Array:

@@ -1,7 +1,7 @@
 """Near or far? Does the change over a tiny distance predict the change over a long one, on the same xi and direction?
 
-Near differences tell the truth where they predict far ones (correlation and regression coefficient), or where F is convex
-along all directions that were tried: F(x) plus slope times distance is then a lower bound.
+Near differences tell the truth where they predict far ones (correlation and regression coefficient), or where F is
+convex along all directions that were tried: F(x) plus slope times distance is then a lower bound.
 
 They are used where, besides, samples disagree: if the change over the long distance is another one on another xi, it
 takes many slopes to see f, and near differences have them for little. If samples agree, pairs of points see f itself.
@@ -38,6 +38,8 @@ QUIET = 0.01
 COMMON = 2 / 3
 #: Directions: budget / 100, between 4 and 24.
 PER_DIRECTION, FEWEST, MOST = 100, 4, 24
+#: Evaluations of a direction, and the share of the budget that a test may cost. Runs too short for it are far.
+PER_TEST, SHARE = 10, 0.1
 
 
 class Gate(NamedTuple):
@@ -59,11 +61,16 @@ def directions(run: Run) -> int:
     return int(np.clip(run.budget / PER_DIRECTION, FEWEST, MOST))
 
 
+def cost(run: Run) -> float:
+    """The budget from which a test is affordable."""
+    return directions(run) * PER_TEST / SHARE
+
+
 def requests(x: Array, h: float, run: Run, draws: Draws, address: int) -> list[Request]:
     """For each direction a base near x, and points on both sides of it; the far ones again on another xi.
 
-    If w is the way from the base to a far point of the domain, the points are base + e w, base + w / sqrt(10), base + w.
-    One of the far points is evaluated twice: does every evaluation have noise of its own?
+    If w is the way from the base to a far point, the points are base + e w, base + w / sqrt(10), and base + w. One of
+    the far points is evaluated twice: does every evaluation have noise of its own?
     """
     V = unit(draws.rng(address), 2 * directions(run), run)
     half, project, e = len(V) // 2, run.domain.project, _near(x, h)

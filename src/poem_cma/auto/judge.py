@@ -48,7 +48,7 @@ def begin(points: list[Array], most: int) -> Judge:
     return Judge(np.array(kept), np.zeros((n, 0)), np.ones(n, dtype=bool), 0, most)
 
 
-def requests(judge: Judge, run: Run) -> list[Request]:
+def requests(judge: Judge) -> list[Request]:
     """The next round: as many samples as there were so far, on those that are left. None at the end."""
     n, k = int(judge.left.sum()), judge.values.shape[1]
     rounds = min(max(k, FIRST), judge.most // max(n, 1))  # as many again

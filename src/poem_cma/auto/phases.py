@@ -2,13 +2,15 @@
 
     scan -> gate -> near steps or far generations -> judge -> done
 
-Looks at the progress come in between. If there was none, the gate is asked again. A search whose spread has vanished begins again with a new scan around its result.
+Looks at the progress come in between. If there was none, the gate is asked again. A search whose spread has vanished
+begins again with a new scan around its result.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from math import sqrt
+from typing import Any
 
 from poem_cma._types import Array
 from poem_cma.auto import averages, gate, judge, progress, scan
@@ -18,7 +20,7 @@ from poem_cma.auto.far.state import begin as far_from
 from poem_cma.auto.messages import remark
 from poem_cma.auto.near import phase as near_phase
 from poem_cma.auto.near import replay
-from poem_cma.auto.near.state import AGAIN, Near
+from poem_cma.auto.near.state import AGAIN, OFF, TEST, Near
 from poem_cma.auto.near.state import begin as near_from
 from poem_cma.auto.near.walk import radius
 from poem_cma.auto.request import Draws, Request
@@ -31,9 +33,11 @@ __all__ = ["advance", "go_on", "plan"]
 COLLAPSED = 1e-9
 #: If near steps have made the result clearly worse, the scale is divided by this.
 SHORTER = 10.0
+#: Where samples are evaluated again, their worth is looked at after this share of the evaluations that are left.
+HALF = 0.5
 #: So many results of earlier searches are remembered.
 FORMER = 3
-#: Before near steps the scan is repeated on means over budget / 500 samples, 4 to 16: it then costs a twentieth at most.
+#: Before near steps the scan is repeated on means over budget / 500 samples, 4 to 16: a length costs 5% at most.
 PER_SAMPLE, FEWEST, MOST = 500, 4, 16
 
 
@@ -48,7 +52,7 @@ def plan(s: AutoState, draws: Draws) -> list[Request]:
         return near_phase.requests(near_of(s), run, draws, address)
     if s.phase == FAR:
         return generation.requests(far_of(s), run, draws, address)
-    return judge.requests(s.judge, run) if s.phase in (CHECK, JUDGE) else []
+    return judge.requests(s.judge) if s.phase in (CHECK, JUDGE) else []
 
 
 def advance(s: AutoState, values: list[Array], draws: Draws, address: int) -> AutoState:
@@ -84,12 +88,12 @@ def _after_scan(s: AutoState, values: list[Array], draws: Draws, address: int) -
     x, h = s.scan.centre, s.scan.h
     if s.phase == MEANS:
         return _near(s, x, h)
-    if regime(s) == "far":
+    if regime(s) == "far" or (regime(s) is None and gate.cost(s.run) > s.run.budget):
         return _far(s, x, h)
     return s._replace(phase=GATE, search=s.search._replace(x=x), gate=s.gate._replace(h=h))
 
 
-def _after_gate(s: AutoState, values: list[Array], draws: Draws, address: int) -> AutoState:
+def _after_gate(s: AutoState, values: list[Array], *_: Any) -> AutoState:
     s = s._replace(gate=gate.decide(s.gate, s.search.x, s.gate.h, values))
     near = s.gate.near if regime(s) is None else regime(s) == "near"
     if s.averages.t > 0:  # in the middle of a search: go on with it, or change to the other regime
@@ -120,9 +124,9 @@ def _after_far(s: AutoState, values: list[Array], draws: Draws, address: int) ->
     return _scan_again(s) if far.spread < COLLAPSED * far.first else _look(s)
 
 
-def _after_check(s: AutoState, values: list[Array], draws: Draws, address: int) -> AutoState:
+def _after_check(s: AutoState, values: list[Array], *_: Any) -> AutoState:
     s = s._replace(judge=judge.update(s.judge, values))
-    if judge.requests(s.judge, s.run):
+    if judge.requests(s.judge):
         return s
     near, chosen = isinstance(s.search, Near), s.judge.chosen
     best = s.judge.points[chosen]
@@ -132,13 +136,15 @@ def _after_check(s: AutoState, values: list[Array], draws: Draws, address: int) 
         return s
     if near and worse:
         return _near(s, best, near_of(s).R / SHORTER)
+    if near and near_of(s).memory.mode == AGAIN:
+        return s._replace(search=near_of(s)._replace(memory=near_of(s).memory._replace(mode=OFF)))
     if regime(s) is not None:
         return s
     h = radius(near_of(s), len(best)) if near else far_of(s).spread * sqrt(len(best))
     return s._replace(phase=GATE, gate=s.gate._replace(h=h))
 
 
-def _after_judge(s: AutoState, values: list[Array], draws: Draws, address: int) -> AutoState:
+def _after_judge(s: AutoState, values: list[Array], *_: Any) -> AutoState:
     return s._replace(judge=judge.update(s.judge, values))
 
 
@@ -189,9 +195,9 @@ def _moved(s: AutoState, values: list[Array], step: float, distance: float) -> A
 
 def _in_time(s: AutoState, draws: Draws) -> AutoState:
     """The state, or the last comparison if the evaluations that are left do not suffice for anything else."""
-    if s.phase == CHECK and not judge.requests(s.judge, s.run):
-        return _in_time(_after_check(s, [], draws, 0), draws)
-    if s.phase == JUDGE and not judge.requests(s.judge, s.run):
+    if s.phase == CHECK and not judge.requests(s.judge):
+        return _in_time(_after_check(s, []), draws)
+    if s.phase == JUDGE and not judge.requests(s.judge):
         return s._replace(phase=DONE, run=s.run._replace(remark=remark(s._replace(phase=DONE))))
     if s.phase in (JUDGE, DONE):
         return s
@@ -199,10 +205,11 @@ def _in_time(s: AutoState, draws: Draws) -> AutoState:
     if s.phase == NEAR:
         last = left <= replay.SHARE * s.run.budget
         before = near_of(s)
-        near = near_phase.opened(before, draws, s.clock.asked, s.clock.samples, s.clock.nfev, last)
+        near = near_phase.opened(before, s.run, draws, s.clock.asked, s.clock.samples, last)
         fresh = near.walk.address != before.walk.address and near.walk.place < 0
-        if near.memory.mode == AGAIN and before.memory.mode != AGAIN:
-            s = s._replace(former=(*s.former, s.average)[-FORMER:])  # old samples may mislead
+        if near.memory.mode == TEST and before.memory.mode != TEST:  # old samples may mislead: look at half-time
+            look = s.progress._replace(next=s.clock.nfev + HALF * left, x=s.average)
+            s = s._replace(former=(*s.former, s.average)[-FORMER:], progress=look)
         s = s._replace(search=near, clock=s.clock._replace(samples=s.clock.samples + fresh))
     if sum(r.size for r in plan(s, draws)) <= left:
         return s

@@ -1,4 +1,4 @@
-"""Does the run make progress? Its result now and at the last look are compared on common samples, at doubling intervals."""
+"""Does the run make progress? Its result is compared with that of the last look, at doubling intervals."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from math import isfinite
 from typing import NamedTuple
 
 from poem_cma._types import Array
-from poem_cma.auto.judge import Judge
+from poem_cma.auto.judge import FIRST, Judge
 from poem_cma.auto.judge import begin as compare
 from poem_cma.core import Run
 
@@ -17,7 +17,7 @@ FIRST_SHARE, FIRST_CALLS = 1 / 8, 1000
 #: A look may use this share of the budget, or so many evaluations.
 SHARE, CALLS = 0.02, 100
 #: No look takes place when less than this share of the budget is left: there is no time to act on it.
-LEFT = 0.2
+LEFT = 0.1
 
 
 class Progress(NamedTuple):
@@ -35,7 +35,10 @@ def begin(run: Run, x: Array, nfev: int) -> Progress:
 
 def due(progress: Progress, run: Run, nfev: int) -> bool:
     """Whether a look is due."""
-    return nfev >= progress.next and (not isfinite(run.budget) or run.budget - nfev > LEFT * run.budget)
+    if not isfinite(run.budget):
+        return nfev >= progress.next
+    affordable = SHARE * run.budget >= 2 * FIRST
+    return affordable and nfev >= progress.next and run.budget - nfev > LEFT * run.budget
 
 
 def comparison(progress: Progress, run: Run, x: Array) -> Judge:

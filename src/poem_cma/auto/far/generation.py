@@ -5,9 +5,9 @@
     sigma <- sigma exp(c_sigma / d_sigma (|p| / chi - 1))
     C  <- (1 - c_1 - c_mu) C + c_1 p_c p_c' + c_mu sum_j w_j y_j y_j'
 
-A point outside the domain is moved to the nearest one inside, and what it tells is used where it was evaluated. The mean of
-the y_j is zero, but for points that were moved: at a bound all of them are on one side, and without this term the mean
-would leave the bound also where F is lowest there.
+A point outside the domain is moved to the nearest one inside, and what it tells is used where it was evaluated. The
+mean of the y_j is zero, but for points that were moved: at a bound all of them are on one side, and without this term
+the mean would leave the bound also where F is lowest there.
 """
 
 from __future__ import annotations
@@ -29,14 +29,15 @@ FLAT = 1.1
 #: No step size is longer, also where F is flat or falls for ever: squares of lengths must not overflow.
 LONGEST = 1e120
 #: Where noise lasts, the step size grows by a factor of 1 + 1 / (d + 10) a generation: over longer distances the change
-#: of F is larger, and noise is not. It does not grow beyond the first one times n^(-1/4), with n the noisy generations: the
-#: rate at which the distance of differences may fall while noise averages out (Kiefer and Wolfowitz 1952). Nor does it where the domain cuts the pairs to less than ROOM of their squares.
+#: of F is larger, and noise is not. It does not grow beyond the first one times n^(-1/4), with n the noisy generations:
+#: so fast may the distance of differences fall while noise averages out (Kiefer and Wolfowitz 1952). Nor does it grow
+#: where the domain cuts the pairs to less than ROOM of their squares.
 ROOM = 0.5
 
 
 def requests(far: Far, run: Run, draws: Draws, address: int) -> list[Request]:
     """The centre and the pairs on one xi; now and then two of the points again on another one."""
-    X = _points(far, run, _samples(far, run, draws, address))
+    X = _points(far, run, _samples(far, draws, address))
     first = [far.x[None], X] if far.shape.full else [X]
     if not of_noise.due(far.noise):
         return [at(np.concatenate(first))]
@@ -47,7 +48,7 @@ def requests(far: Far, run: Run, draws: Draws, address: int) -> list[Request]:
 def advance(far: Far, run: Run, draws: Draws, address: int, values: list[Array]) -> Far:
     """The state after a generation."""
     d = len(far.x)
-    Z = _samples(far, run, draws, address)
+    Z = _samples(far, draws, address)
     X = _points(far, run, Z)
     half = len(X) // 2
     centre, F = far.shape.full, values[0][far.shape.full :][: len(X)]
@@ -127,7 +128,7 @@ def _noise(far: Far, F: Array, values: list[Array]) -> of_noise.Noise:
     return of_noise.update(far.noise, np.concatenate([F[:2], F[len(F) - len(again) + 2 :]]), again)
 
 
-def _samples(far: Far, run: Run, draws: Draws, address: int) -> Array:
+def _samples(far: Far, draws: Draws, address: int) -> Array:
     """Normal vectors, made orthogonal with their lengths kept, and their mirror images."""
     d = len(far.x)
     Z = draws.rng(address).standard_normal((population(d) // 2, d))

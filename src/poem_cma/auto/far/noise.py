@@ -1,9 +1,9 @@
 """How much of a difference is noise? The difference of two points is evaluated once more, on another xi.
 
 If D and D' are the differences on two xi's, E D D' is what both have in common, the change of f, and the rest of
-E D^2 is noise: of the sample, or of every evaluation. Where noise rules, the mean moves in shorter and shorter steps, so
-that it averages. Then the differences over a quarter of the distance are evaluated, too. Where their noise is smaller in
-proportion to the squared distance, the step size is free; where it is not, shorter distances would only be noisier.
+E D^2 is noise: of the sample, or of every evaluation. Where noise rules, the mean moves in shorter and shorter steps,
+so that it averages. Then the differences over a quarter of the distance are evaluated, too. If their noise is smaller
+in proportion to the squared distance, the step size is free; otherwise shorter distances would only be noisier.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ MEMORY, NEEDED = 10.0, 3.0
 DOMINATES = 0.5
 #: Where noise rules, steps become shorter like 1 / sqrt(1 + n / SLOWLY), with n the generations in which it ruled.
 SLOWLY = 5.0
-#: The shorter distance, and the share of the squared noise that must be left there for noise to last: it is 1/16 if noise
-#: is proportional to the distance, 1/4 if it comes from jumps, and 1 if every evaluation has noise of its own.
+#: The shorter distance, and the share of the squared noise that must be left there for noise to last. The share is 1/16
+#: if noise is proportional to the distance, 1/4 if it comes from jumps, 1 if every evaluation has noise of its own.
 QUARTER, LASTS = 0.25, 1 / 8
 #: Differences beyond so many typical ones are cut: outliers.
 CUT = 3.0

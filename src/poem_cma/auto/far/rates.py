@@ -38,7 +38,7 @@ def population(d: int) -> int:
 
 @lru_cache(maxsize=64)
 def rates(d: int, size: int, full: bool) -> Rates:
-    """The rates; a diagonal matrix has d numbers to learn and not d^2, and learns as much faster (Ros and Hansen 2008)."""
+    """The rates. A diagonal matrix has d numbers to learn and not d^2, so it learns faster (Ros and Hansen 2008)."""
     w = np.log((size + 1) / 2) - np.log(np.arange(1, size + 1))
     positive, negative = np.maximum(w, 0.0), np.minimum(w, 0.0)
     positive /= positive.sum()

@@ -15,7 +15,7 @@ from poem_cma.core import Run
 __all__ = ["advance", "opened", "requests"]
 
 
-def opened(near: Near, draws: Draws, address: int, samples: int, nfev: int, last: bool) -> Near:
+def opened(near: Near, run: Run, draws: Draws, address: int, samples: int, last: bool) -> Near:
     """The search with its next step begun; `last` says that the last quarter of the evaluations has begun."""
     if near.walk.address >= 0:
         return near
@@ -29,7 +29,7 @@ def opened(near: Near, draws: Draws, address: int, samples: int, nfev: int, last
         place = replay.chosen(memory, draws)
         q, sample = len(near.x), memory.numbers[place]
     else:
-        q, sample, place = axes_of(near, nfev), samples, -1
+        q, sample, place = axes_of(near, run), samples, -1
     return near._replace(walk=Walk(address, q, sample, place, np.full(q + 1, np.nan)))
 
 
@@ -49,11 +49,11 @@ def advance(near: Near, run: Run, draws: Draws, address: int, values: list[Array
     wanted = places(near.walk, near)
     known = near.walk.known.copy()
     known[wanted] = np.where(np.isfinite(F), F, np.inf)
-    near = near._replace(walk=near.walk._replace(known=known), cost=near.cost + [len(F), 0.0])
+    near = near._replace(walk=near.walk._replace(known=known), cost=near.cost + np.array([len(F), 0.0]))
     if places(near.walk, near):
         return near, False
     g = slopes(near, run, draws)
-    near = near._replace(active=near.active + (g != 0.0), cost=near.cost + [0.0, near.walk.axes])
+    near = near._replace(active=near.active + (g != 0.0), cost=near.cost + np.array([0.0, near.walk.axes]))
     if near.walk.axes == len(g):
         near = near._replace(memory=replay.kept(memory, g, near.walk))
     return step(near, g, run, fresh=near.walk.place < 0)._replace(walk=NO_WALK), True

@@ -19,7 +19,7 @@ from poem_cma.core import Run
 __all__ = ["ENOUGH", "SHARE", "chosen", "gradient", "kept", "request"]
 
 #: The last share of the evaluations, and the number of known samples that it takes.
-SHARE, ENOUGH = 0.25, 8
+SHARE, ENOUGH = 0.15, 8
 #: So many samples are walked once more; the median cosine of old and new directions must be at least this.
 TRIED, SAME = 4, 0.9
 #: Differences are taken over this part of the radius.

@@ -26,7 +26,7 @@ CLIP = 10.0
 
 
 def step(near: Near, g: Array, run: Run, fresh: bool) -> Near:
-    """The state after a gradient; only one of a fresh sample says anything about the scale."""
+    """The state after a gradient, of a fresh sample or of an old one."""
     length = float(np.sqrt(g @ g))
     if not np.isfinite(length):
         g, length = 0.0 * g, 0.0
@@ -35,13 +35,13 @@ def step(near: Near, g: Array, run: Run, fresh: bool) -> Near:
         g, length = g * (most / length), most
     radial = float(g @ (near.x - near.x0))
     total, squares, terms = near.evidence
-    if fresh:
-        total, squares, terms = total + radial, squares + radial * radial, terms + (radial != 0.0)
-    evidence = Evidence(total, squares, terms)
-    s, G = near.s + g, near.G + length * length
-    R = near.R
+    evidence = Evidence(total + radial, squares + radial * radial, terms + (radial != 0.0))
+    s, G, R = near.s + g, near.G + length * length, near.R
     if evidence.terms >= TERMS and evidence.total * evidence.total > LIKELY**2 * evidence.squares:
-        R = min(R * FACTOR, 0.5 * run.domain.diameter) if evidence.total < 0.0 else R / FACTOR
+        if evidence.total > 0.0:
+            R = R / FACTOR
+        elif fresh:  # old samples point away from x0 for ever: they are fitted better and better
+            R = min(R * FACTOR, 0.5 * run.domain.diameter)
         evidence = Evidence(0.0, 0.0, 0)
     x = run.domain.project(near.x0 - R / sqrt(G) * s) if G > 0.0 else near.x
     return near._replace(x=x, s=s, G=G, R=R, t=near.t + 1, evidence=evidence)

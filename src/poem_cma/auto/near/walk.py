@@ -2,7 +2,7 @@
 
 The walk begins at a random point near x, so that the slopes are those of F smoothed over a small ball, and takes a
 short step along each of q axes, one after the other. A stretch whose ends have the same value is taken for flat; any
-other is halved. A sample that depends on few variables costs a few evaluations, a flat one two, and none more than q + 1.
+other is halved. A sample that depends on few variables costs a few evaluations, a flat one two, none more than q + 1.
 """
 
 from __future__ import annotations
@@ -24,15 +24,23 @@ __all__ = ["axes_of", "length", "places", "radius", "request", "slopes"]
 LENGTH, LENGTH_SINGLE = 0.01, 0.3
 #: Values that differ by less than this part of themselves are equal: rounding.
 EQUAL, EQUAL_SINGLE = 2.0**-44, 2.0**-20
-#: A walk may cost this share of the evaluations so far, and takes at least so many axes.
-SHARE, FEWEST = 1 / 16, 4
+#: Full walks are taken if so many of them are affordable; a first one if it costs this share of the budget at most.
+WALKS, TRIAL = 64, 1 / 8
+#: Otherwise a walk takes so many axes: many cheap steps adapt better than few exact ones.
+FEWEST = 4
 
 
-def axes_of(near: Near, nfev: int) -> int:
-    """How many axes the next walk takes: as many as may be expected to cost SHARE of the evaluations so far."""
+def axes_of(near: Near, run: Run) -> int:
+    """How many axes the next walk takes: all of them if WALKS such walks are affordable, otherwise a few.
+
+    The first walk takes all axes, if that costs a small share of the budget, to see what a full walk costs.
+    """
     d = len(near.x)
     calls, axes = near.cost
-    return int(np.clip(SHARE * nfev * axes / calls if calls else FEWEST, min(FEWEST, d), d))
+    full = d * calls / axes if axes else WALKS * (d + 1)
+    if (WALKS * full if axes else full / WALKS / TRIAL) <= run.budget:
+        return d
+    return min(FEWEST, d)
 
 
 def radius(near: Near, axes: int) -> float:
