@@ -47,7 +47,7 @@ def plan(s: AutoState, draws: Draws) -> list[Request]:
     if s.phase in (SCAN, MEANS):
         return scan.requests(s.scan, run, draws, address)
     if s.phase == GATE:
-        return gate.requests(s.search.x, s.gate.h, run, draws, address)
+        return gate.requests(s.x, s.gate.h, run, draws, address)
     if s.phase == NEAR:
         return near_phase.requests(near_of(s), run, draws, address)
     if s.phase == FAR:
@@ -94,7 +94,7 @@ def _after_scan(s: AutoState, values: list[Array], draws: Draws, address: int) -
 
 
 def _after_gate(s: AutoState, values: list[Array], *_: Any) -> AutoState:
-    s = s._replace(gate=gate.decide(s.gate, s.search.x, s.gate.h, values))
+    s = s._replace(gate=gate.decide(s.gate, s.x, s.gate.h, values))
     near = s.gate.near if regime(s) is None else regime(s) == "near"
     if s.averages.t > 0:  # in the middle of a search: go on with it, or change to the other regime
         if near == isinstance(s.search, Near):
@@ -153,7 +153,7 @@ def _after_judge(s: AutoState, values: list[Array], *_: Any) -> AutoState:
 
 def _near(s: AutoState, x: Array, h: float) -> AutoState:
     R = min(h, 0.5 * s.run.domain.diameter)
-    return _searched(s._replace(phase=NEAR, search=near_from(x, R, NOISE * s.gate.own)), x)
+    return _searched(s._replace(phase=NEAR, search=near_from(x.astype(s.run.x0.dtype, copy=False), R, NOISE * s.gate.own)), x)
 
 
 #: Differences of values below so many standard deviations of their own noise are noise.

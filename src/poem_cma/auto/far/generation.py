@@ -19,7 +19,7 @@ from poem_cma.auto.far import noise as of_noise
 from poem_cma.auto.far.curvature import bend
 from poem_cma.auto.far.rates import population, rates
 from poem_cma.auto.far.state import Far, decomposed
-from poem_cma.auto.request import Draws, Request, at
+from poem_cma.auto.request import Draws, Request, at, longest
 from poem_cma.core import Run
 
 __all__ = ["advance", "requests"]
@@ -111,7 +111,10 @@ def _bent(far: Far, after: Far, up: Array, down: Array, F: Array, centre: float)
 
 
 def _bounded(sigma: float, far: Far, run: Run) -> float:
-    return float(min(sigma, run.domain.diameter, LONGEST / far.shape.axes.max()))
+    """The step size, or one with which samples are half a diameter away: no scale is larger."""
+    axes = far.shape.axes
+    most = longest(run) / float(np.sqrt(axes @ axes)) if np.isfinite(run.domain.diameter) else np.inf
+    return float(min(sigma, most, LONGEST / axes.max()))
 
 
 def _longer(far: Far, Z: Array, Y: Array) -> float:
