@@ -49,12 +49,15 @@ class Auto:
     def points(self, method: Method, s: AutoState, i: int, draws: Draws) -> tuple[Iterable[Array], list[int]]:
         """The points of a request, and the numbers of their xi's."""
         plan = self._plan(s, draws)
-        request = plan[i]
+        request, dtype = plan[i], s.run.x0.dtype
+        points = request.points()
+        if dtype != np.float64:
+            points = (s.run.domain.project(x.astype(dtype)) for x in points)
         if s.run.paired:
             number = s.clock.samples + request.sample if request.sample >= 0 else -1 - request.sample
-            return request.points(), [number] * request.size
+            return points, [number] * request.size
         first = s.clock.samples + sum(r.size for r in plan[:i])
-        return request.points(), list(range(first, first + request.size))
+        return points, list(range(first, first + request.size))
 
     def advance(self, method: Method, s: AutoState, values: Values, draws: Draws, nfev: int) -> AutoState:
         """The next state, from the values of all requests."""
@@ -82,7 +85,7 @@ class Auto:
     def output(self, s: AutoState) -> Array:
         """The point to use."""
         x: Array = s.judge.points[s.judge.chosen] if s.phase == DONE and len(s.judge.points) else s.averages.points[0]
-        return x
+        return x.astype(s.run.x0.dtype, copy=False)
 
     def base(self, method: Method) -> None:
         """No value is needed by all the others."""

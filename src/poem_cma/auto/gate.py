@@ -91,15 +91,17 @@ def requests(x: Array, h: float, run: Run, draws: Draws, address: int) -> list[R
 def decide(gate: Gate, x: Array, h: float, values: list[Array]) -> Gate:
     """The answer, from the values of `requests`."""
     F, again = np.array(values[::2]), np.array(values[1::2])
-    own = float(np.sqrt(np.nanmean((F[:, 4] - F[:, 1]) ** 2) / 2.0))
+    unit = _unit(F, again)
+    F, again = F / unit, again / unit
+    own = float(np.sqrt(_mean((F[:, 4] - F[:, 1]) ** 2) / 2.0))
     slopes = (F[:, 2:4] - F[:, :1]) / _near(x, h)
     near = any(_predicted(slopes * far, F[:, 4 + 2 * j : 6 + 2 * j]) for j, far in enumerate(FAR))
     near = near or _convex(slopes, F[:, 4:6] - F[:, :1])
     differ = _disagree(F[:, 6] - F[:, 7], again[:, 0] - again[:, 1])
-    quiet = own <= QUIET * float(np.sqrt(np.nanmean((F[:, 4] - F[:, 0]) ** 2)))
+    quiet = own <= QUIET * float(np.sqrt(_mean((F[:, 4] - F[:, 0]) ** 2)))
     same = bool((F[:, 4] == F[:, 1]).all()) and _equal(F[:, 6:8], again)
     noiseless = near and same and not gate.noisy
-    own = own if np.isfinite(own) else 0.0
+    own = own * unit if np.isfinite(own) else 0.0
     return Gate(bool(near and differ and quiet), h, gate.asked + 1, own, noiseless, gate.noisy)
 
 
@@ -108,6 +110,19 @@ def _equal(F: Array, again: Array) -> bool:
     known = np.isfinite(F) & np.isfinite(again)
     close = np.abs(F - again) <= ROUNDINGS * np.finfo(float).eps * np.maximum(np.abs(F), np.abs(again))
     return bool(known.any() and (close | ~known).all())
+
+
+def _unit(F: Array, again: Array) -> float:
+    """A power of two near the largest difference of values: squares of 1e200 would overflow, those of 1e-200 vanish."""
+    D = np.concatenate([(F - F[:, :1]).ravel(), (again - again[:, :1]).ravel()])
+    D = np.abs(D[np.isfinite(D)])
+    return float(2.0 ** np.floor(np.log2(D.max()))) if D.any() else 1.0
+
+
+def _mean(squares: Array) -> float:
+    """The mean of those that are known; NaN if there is none."""
+    known = squares[np.isfinite(squares)]
+    return float(known.mean()) if len(known) else np.nan
 
 
 def _disagree(D: Array, E: Array) -> bool:
@@ -129,15 +144,22 @@ def _predicted(changes: Array, ends: Array) -> bool:
     a, b = changes[:, 0] - changes[:, 1], ends[:, 0] - ends[:, 1]
     seen = np.isfinite(a) & np.isfinite(b)
     a, b = a[seen], b[seen]
-    aa, ab, bb = float(a @ a), float(a @ b), float(b @ b)
-    if np.count_nonzero(a) < SEEN or ab <= CORRELATION * np.sqrt(aa * bb):
+    if np.count_nonzero(a) < SEEN:
         return False
-    return 1.0 / RATIO < ab / aa < RATIO
+    others = np.arange(len(a)) != np.argmax(np.abs(a))  # a single jump, which looks steep, must not decide
+    return _agree(a, b) and _agree(a[others], b[others])
+
+
+def _agree(a: Array, b: Array) -> bool:
+    """Whether correlation and coefficient are high enough."""
+    aa, ab, bb = float(a @ a), float(a @ b), float(b @ b)
+    return ab > CORRELATION * np.sqrt(aa * bb) and 1.0 / RATIO < ab / aa < RATIO
 
 
 def _convex(bounds: Array, changes: Array) -> bool:
     """Whether slopes times distance are lower bounds of the changes everywhere."""
-    if not np.isfinite(bounds).all() or np.count_nonzero(bounds) < SEEN:
+    seen = np.isfinite(bounds) & np.isfinite(changes)
+    bounds, changes = bounds[seen], changes[seen]
+    if np.count_nonzero(bounds) < SEEN:
         return False
-    held = bounds <= changes + SLACK * (np.abs(bounds) + np.abs(changes))
-    return bool((held | np.isnan(changes)).all())
+    return bool((bounds <= changes + SLACK * (np.abs(bounds) + np.abs(changes))).all())

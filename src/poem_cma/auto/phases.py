@@ -55,7 +55,7 @@ def plan(s: AutoState, draws: Draws) -> list[Request]:
     if s.phase in (SCAN, MEANS):
         return scan.requests(s.scan, run, draws, address)
     if s.phase == GATE:
-        return gate.requests(s.search.x, s.gate.h, run, draws, address)
+        return gate.requests(s.x, s.gate.h, run, draws, address)
     if s.phase == NEAR:
         return near_phase.requests(near_of(s), run, draws, address)
     if s.phase == FAR:
@@ -104,13 +104,13 @@ def _after_scan(s: AutoState, values: list[Array], draws: Draws, address: int) -
     x, h = s.scan.centre, s.scan.h
     if s.phase == MEANS:
         return _near(s, x, h)
-    if regime(s) == "far" or gate.cost(s.run) > s.run.budget:
+    if regime(s) == "far" or (regime(s) is None and gate.cost(s.run) > s.run.budget):
         return _far(s, x, h)
     return s._replace(phase=GATE, search=s.search._replace(x=x), gate=s.gate._replace(h=h))
 
 
 def _after_gate(s: AutoState, values: list[Array], *_: Any) -> AutoState:
-    s = s._replace(gate=gate.decide(s.gate, s.search.x, s.gate.h, values))
+    s = s._replace(gate=gate.decide(s.gate, s.x, s.gate.h, values))
     if s.gate.noiseless and regime(s) is None:
         if s.averages.t > 0:  # a search by pairs that has not come to its end says nothing of a kink
             return _exact(s._replace(lowest=inf), s.search.x, s.gate.h)
@@ -202,7 +202,9 @@ def _after_judge(s: AutoState, values: list[Array], *_: Any) -> AutoState:
 
 def _near(s: AutoState, x: Array, h: float) -> AutoState:
     R = min(h, 0.5 * s.run.domain.diameter)
-    return _searched(s._replace(phase=NEAR, search=near_from(x, R, NOISE * s.gate.own)), x)
+    return _searched(
+        s._replace(phase=NEAR, search=near_from(x.astype(s.run.x0.dtype, copy=False), R, NOISE * s.gate.own)), x
+    )
 
 
 #: Differences of values below so many standard deviations of their own noise are noise.

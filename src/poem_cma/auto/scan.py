@@ -29,8 +29,8 @@ PER_DIRECTION, FEWEST, MOST = 60, 4, 12
 SHARE = 0.25
 #: Where nothing changes at the first length, these multiples of it are tried.
 ELSEWHERE = (0.1, 0.01, 10.0, 1e-3, 100.0, 1e-4, 1e3, 1e-5, 1e4)
-#: No length below this part of the first one is tried.
-LEAST = 1e-10
+#: No length below this part of the first one is tried, and none above this multiple: a linear function falls for ever.
+LEAST, GREATEST = 1e-10, 1e10
 
 COARSE, FINE = 10.0, 10.0**0.5
 #: Beyond the first length, changes must grow by this factor: a function that saturates looks alike everywhere.
@@ -130,7 +130,8 @@ def _next(scan: Scan, run: Run) -> float | None:
     beyond = lengths[lengths > best]
     if len(beyond):  # one look between the longest good length and the next
         return best * FINE if beyond.min() > 2.0 * FINE * best else None
-    return best * COARSE if best >= lengths[0] and best * COARSE <= longest(run) else None
+    outer = best * COARSE
+    return outer if best >= lengths[0] and outer <= min(longest(run), GREATEST * lengths[0]) else None
 
 
 def _result(scan: Scan) -> float:

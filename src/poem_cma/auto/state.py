@@ -83,7 +83,8 @@ class AutoState(NamedTuple):
     @property
     def x(self) -> Array:
         """The last iterate."""
-        return self.search.x
+        x: Array = self.search.x.astype(self.run.x0.dtype, copy=False)
+        return x
 
     @property
     def converged(self) -> bool:
@@ -93,7 +94,7 @@ class AutoState(NamedTuple):
     @property
     def average(self) -> Array:
         """The average that is returned unless values speak against it."""
-        x: Array = self.averages.points[0]
+        x: Array = self.averages.points[0].astype(self.run.x0.dtype, copy=False)
         return x
 
     @property

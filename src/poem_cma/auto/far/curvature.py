@@ -35,6 +35,8 @@ def bend(shape: Shape, sums: Array, Y: Array, k: Array, noise: Noise) -> tuple[S
     for y, factor in zip(Y, 1.0 / (1.0 + e * (np.clip(k / mean, 1.0 / MOST, MOST) - 1.0)), strict=True):
         w = inverse @ y
         length = float(y @ w)
+        if not length > 0.0:  # rounding, where C is nearly singular
+            continue
         C += (factor - 1.0) / length * np.outer(y, y)  # y' C^-1 y changes by 1 / factor, all else stays
         inverse -= (factor - 1.0) / (length * factor) * np.outer(w, w)
     if not np.isfinite(C).all():

@@ -18,7 +18,7 @@ from poem_cma._types import Array
 from poem_cma.auto.far import noise as of_noise
 from poem_cma.auto.far.curvature import bend
 from poem_cma.auto.far.rates import population, rates
-from poem_cma.auto.far.state import Far, decomposed
+from poem_cma.auto.far.state import Far, Shape, decomposed
 from poem_cma.auto.request import Draws, Request, at, longest
 from poem_cma.core import Run
 
@@ -26,6 +26,8 @@ __all__ = ["advance", "requests"]
 
 #: Where all values are equal, the step size grows by this factor.
 FLAT = 1.1
+#: No step size is longer, also where F is flat or falls for ever: squares of lengths must not overflow.
+LONGEST = 1e120
 #: Where noise lasts, the step size grows by a factor of 1 + 1 / (d + 10) a generation: over longer distances the
 #: change of F is larger, and noise is not. It stays where the domain cuts the pairs to less than ROOM of their squares.
 ROOM = 0.5
@@ -53,12 +55,15 @@ def advance(far: Far, run: Run, draws: Draws, address: int, values: list[Array])
     half = len(X) // 2
     centre, F = far.shape.full, values[0][far.shape.full :][: len(X)]
     far = far._replace(noise=_noise(far, values[0][centre:], values))
-    if not np.isfinite(F).any() or np.nanmax(F) == np.nanmin(F):
-        return far._replace(sigma=FLAT * far.sigma)
+    if not np.isfinite(F).any():  # as a rule the sample has failed as a whole, which says nothing of the step size
+        return far._replace(sigma=far.sigma / FLAT) if centre and np.isfinite(values[0][0]) else far
+    if np.nanmax(F) == np.nanmin(F):
+        return far._replace(sigma=_bounded(FLAT * far.sigma, far.shape, run))
     r = rates(d, len(F), far.shape.full)
     Y = (X - far.x) / far.sigma  # where it was evaluated
     order = np.argsort(np.where(np.isfinite(F), F, np.inf), kind="stable")
-    step = r.positive @ Y[order[: len(r.positive)]] - Y.mean(axis=0)  # the mean is zero, but for cut pairs
+    succeeded = np.where(np.isfinite(F)[:, None], Y, 0.0)  # the mean never moves towards points that have failed
+    step = r.positive @ succeeded[order[: len(r.positive)]] - Y.mean(axis=0)  # that mean is zero, but for cut pairs
     rate = of_noise.learning_rate(far.noise) * far.sigma
     x = run.domain.project(far.x + rate * step)
     step = (x - far.x) / rate  # without what leads out of the domain
@@ -86,17 +91,21 @@ def advance(far: Far, run: Run, draws: Draws, address: int, values: list[Array])
         C = keep * C + r.c_1 * np.outer(long_path, long_path) + r.c_mu * (Yo.T * weights) @ Yo
     else:
         C = keep * C + r.c_1 * long_path**2 + r.c_mu * (weights @ Yo**2)
+    if not (np.isfinite(C).all() and np.isfinite(x).all()):  # F falls for ever, and here floating point ends
+        return far
     shape = decomposed(C)
-    sigma = min(sigma, longest(run) / float(np.sqrt((shape.axes**2).sum())))  # pairs are not longer than the domain
+    sigma = _bounded(sigma, shape, run)
     after = far._replace(x=x, sigma=sigma, path=path, long_path=long_path, t=t, shape=shape)
-    return _bent(far, after, Y[:half], Y[half:], F, float(values[0][0])) if far.shape.full else after
+    if far.shape.full:
+        after = _bent(far, after, Y[:half], Y[half:], F, float(values[0][0]))
+    return after if np.isfinite(after.shape.axes).all() and np.isfinite(after.shape.C).all() else far
 
 
 def _bent(far: Far, after: Far, up: Array, down: Array, F: Array, centre: float) -> Far:
     """The covariance with what the curvatures along the pairs say, but for pairs that the domain has moved."""
     half = len(up)
     k = F[:half] + F[half:] - 2.0 * centre
-    whole = np.isclose(up, -down, rtol=1e-6, atol=1e-9).all(axis=1) & np.isfinite(k)
+    whole = np.isclose(up, -down, rtol=1e-6, atol=1e-9).all(axis=1) & up.any(axis=1) & np.isfinite(k)
     if not whole.any():
         return after
     lengths = (far.shape.whiten(up[whole]) ** 2).sum(axis=1)
@@ -105,12 +114,19 @@ def _bent(far: Far, after: Far, up: Array, down: Array, F: Array, centre: float)
     return after._replace(shape=shape, curvature=sums)
 
 
+def _bounded(sigma: float, shape: Shape, run: Run) -> float:
+    """The step size, or one with which samples are half a diameter away: no scale is larger."""
+    axes = shape.axes
+    most = longest(run) / float(np.sqrt(axes @ axes)) if np.isfinite(run.domain.diameter) else np.inf
+    return float(min(sigma, most, LONGEST / axes.max()))
+
+
 def _longer(far: Far, Z: Array, Y: Array) -> float:
     """The factor by which the step size grows where noise lasts."""
     room = float((Y * Y).sum()) > ROOM * float((far.shape.stretch(Z) ** 2).sum())
     d = len(far.x)
-    longest = far.first * max(1.0, np.sqrt(d) / BOWL) * of_noise.learning_rate(far.noise) ** 0.5
-    return 1.0 + 1.0 / (d + 10.0) if room and far.spread < longest else 1.0
+    most = far.first * max(1.0, np.sqrt(d) / BOWL) * of_noise.learning_rate(far.noise) ** 0.5
+    return 1.0 + 1.0 / (d + 10.0) if room and far.spread < most else 1.0
 
 
 def _noise(far: Far, F: Array, values: list[Array]) -> of_noise.Noise:

@@ -21,6 +21,8 @@ __all__ = ["step"]
 
 #: R is changed by this factor, on at least so many terms.
 FACTOR, TERMS = 2.0, 8
+#: It is never larger, also where F falls for ever: squares of lengths must not overflow.
+LONGEST = 1e120
 #: A gradient longer than this multiple of the root mean square of those before is cut: walls, blow-ups.
 CLIP = 10.0
 
@@ -37,11 +39,11 @@ def step(near: Near, g: Array, run: Run, fresh: bool) -> Near:
     total, squares, terms = near.evidence
     evidence = Evidence(total + radial, squares + radial * radial, terms + (radial != 0.0))
     s, G, R = near.s + g, near.G + length * length, near.R
-    if evidence.terms >= TERMS and evidence.total**2 > LIKELY**2 * evidence.squares:
+    if evidence.terms >= TERMS and evidence.total * evidence.total > LIKELY**2 * evidence.squares:
         if evidence.total > 0.0:
             R = R / FACTOR
         elif fresh:  # old samples point away from x0 for ever: they are fitted better and better
-            R = min(R * FACTOR, 0.5 * run.domain.diameter)
+            R = min(R * FACTOR, 0.5 * run.domain.diameter, LONGEST)
         evidence = Evidence(0.0, 0.0, 0)
     x = run.domain.project(near.x0 - R / sqrt(G) * s) if G > 0.0 else near.x
     return near._replace(x=x, s=s, G=G, R=R, t=near.t + 1, evidence=evidence)
