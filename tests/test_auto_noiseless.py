@@ -66,7 +66,7 @@ def test_a_domain_that_is_in_the_way(domain: Any) -> None:
 
     def watched(x: np.ndarray) -> float:
         asked.append(x.copy())
-        return f(x)
+        return float(f(x))
 
     result = pc.minimize(watched, within.project(np.zeros(d)), domain=domain, budget=6000, seed=0)
     assert all(within.contains(x, tol=1e-14) for x in asked)
@@ -137,7 +137,7 @@ def test_noise_that_shows_later_is_coped_with() -> None:
     f = quadratic(4, 3.0)
 
     def late(x: np.ndarray, xi: float) -> float:
-        return f(x) + (0.05 * xi * float(x @ x) if f(x) < 0.3 else 0.0)
+        return float(f(x)) + (0.05 * xi * float(x @ x) if f(x) < 0.3 else 0.0)
 
     opt = pc.Optimizer(np.full(4, 9.0), budget=4000, seed=0)
     phases = set()

@@ -1,6 +1,6 @@
 """The schedule: what is asked in each phase, and which phase comes next.
 
-    scan -> gate -> near steps, far generations, or quasi-Newton steps if there is no noise -> judge -> done
+    scan -> gate -> near steps, far generations or, without noise, quasi-Newton steps -> judge -> done
 
 Looks at the progress come in between. If there was none, the gate is asked again. A search whose spread has vanished
 begins again with a new scan around its result.
@@ -43,6 +43,8 @@ SHORTER = 10.0
 HALF = 0.5
 #: Where slopes jump, a search that has found less by this part of a value is worth another one.
 SAME = 1e-9
+#: That search looks around the end at this part of the first distance.
+AROUND = 0.01
 #: So many results of earlier searches are remembered.
 FORMER = 3
 #: Before near steps the scan is repeated on means over budget / 500 samples, 4 to 16: a length costs 5% at most.
@@ -178,12 +180,12 @@ def _after_exact(s: AutoState, values: list[Array], *_: Any) -> AutoState:
         kept = averages.begin(exact.x)._replace(t=s.averages.t + 1)
         s = s._replace(averages=kept, clock=s.clock._replace(t=t), shown=shown)
     value = exact.F * exact.unit
-    if exact.end == KINK and not value < s.lowest - SAME * abs(s.lowest):  # nor has a search by pairs found less
+    if exact.end == KINK and s.lowest - value <= SAME * abs(value):  # nor has a search by pairs found less
         exact = exact._replace(end=MINIMUM)
         s = s._replace(search=exact)
     if exact.end == KINK:
         s = s._replace(lowest=value)
-        return _far(s._replace(former=(*s.former, exact.x)[-FORMER:]), exact.x, exact.reach)
+        return _far(s._replace(former=(*s.former, exact.x)[-FORMER:]), exact.x, AROUND * exact.reach)
     if exact.end == MINIMUM:
         candidates = [exact.x, *s.former, s.scan.found, s.run.x0]
         return s._replace(phase=JUDGE, judge=judge.begin(candidates, 2 * len(candidates)))

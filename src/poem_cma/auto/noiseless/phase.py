@@ -23,11 +23,11 @@ __all__ = ["advance", "requests"]
 FALLS = 1e-4
 #: The slope must become this part of the first one; after so many trials, which a kink takes, less is asked.
 FLAT, EARLY, LESS_STEEP = 0.2, 1, 0.9
-#: A line search gives up after so many trials.
-TRIALS = 30
+#: A line search gives up after so many trials; after fewer with differences on one side, whose slopes are biased.
+TRIALS, TRIALS_AHEAD = 30, 12
 #: Values that differ by so many roundings are equal, and nothing is won by a step that promises less than one.
 ROUNDINGS = 16.0
-#: Slopes that jump by this part of the first gradient are a kink.
+#: An end is at a kink if slopes jump there by this part of the first gradient, or if they are still that steep.
 JUMP = 1e-2
 #: Rounding of values is never below that of this part of the first one.
 SMALL = 1e-6
@@ -63,7 +63,9 @@ def advance(exact: Exact, run: Run, values: list[Array]) -> tuple[Exact, bool]:
     exact = exact._replace(steep=exact.steep or float(np.abs(g).max()))
     p = direction(exact, run)
     slope = float(g @ p)
-    kink = exact.central and jumps(X, F) > JUMP * exact.steep
+    plain = direction(exact._replace(S=exact.S[:0], Y=exact.Y[:0]), run)
+    steep = -float(g @ plain) > JUMP * exact.steep * float(np.abs(plain).max())
+    kink = exact.central and (steep or jumps(X, F) > JUMP * exact.steep)
     if -slope > _least(exact, run):
         line = Line(p, slope, 1.0, 0.0, exact.F, slope, inf, 0, kink)
         return exact._replace(line=line), True
@@ -90,7 +92,8 @@ def _tried(exact: Exact, run: Run, F: Array) -> Exact:
     else:
         return _taken(exact, X[0], float(F[0]))
     line = line._replace(t=_next(exact.line, line, float(F[0])), trials=line.trials + 1)
-    if line.trials < TRIALS and -line.t * line.slope > _least(exact, run):
+    most = TRIALS if exact.central else TRIALS_AHEAD
+    if line.trials < most and -line.t * line.slope > _least(exact, run):
         return exact._replace(line=line)
     if line.low > 0.0:
         return _taken(exact, place(exact.x + line.low * line.p, run), line.low_value)

@@ -26,7 +26,7 @@ class Line(NamedTuple):
     low_slope: float
     high: float
     trials: int
-    kink: bool  # whether slopes jump at x, as far as differences on both sides are known
+    kink: bool  # whether an end at x is at a kink, as far as differences on both sides are known
 
 
 class Exact(NamedTuple):
