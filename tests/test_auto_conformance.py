@@ -87,7 +87,11 @@ def test_saving_and_loading_in_every_phase(method: str, name: str, domain: str, 
             opt = pc.Optimizer.load(tmp_path / "run")
             again = opt.ask()
             assert again is not None
-            assert (again.points.tobytes(), again.numbers, again.id) == (probe.points.tobytes(), probe.numbers, probe.id)
+            assert (again.points.tobytes(), again.numbers, again.id) == (
+                probe.points.tobytes(),
+                probe.numbers,
+                probe.id,
+            )
             probe = again
         told(opt, probe, f)
         if k % 11 == 0:

@@ -81,7 +81,11 @@ def test_pairs_are_mirrored_orthogonal_and_have_the_covariance(d: int) -> None:
 
 # Bounds
 
-DOMAINS: dict[str, Any] = {"box": lambda d: pc.Box(0.0, 1.0), "ball": lambda d: pc.Ball(1.0), "simplex": lambda d: pc.Simplex()}
+DOMAINS: dict[str, Any] = {
+    "box": lambda d: pc.Box(0.0, 1.0),
+    "ball": lambda d: pc.Ball(1.0),
+    "simplex": lambda d: pc.Simplex(),
+}
 
 
 @pytest.mark.parametrize("d", [2, 6, 15])
@@ -134,7 +138,9 @@ def test_the_sphere_converges(d: int) -> None:
 
     first = gap(80 * (d + 4))
     assert first < 0.1
-    assert gap(160 * (d + 4)) < first**1.5 + 1e-12  # where values are rounded, squares of 1e-16 and not much less can be seen
+    assert (
+        gap(160 * (d + 4)) < first**1.5 + 1e-12
+    )  # where values are rounded, squares of 1e-16 and not much less can be seen
 
 
 def test_variables_that_are_rounded() -> None:
@@ -267,7 +273,9 @@ def test_curvatures_that_are_noise_change_nothing() -> None:
 def test_an_ill_conditioned_quadratic_is_solved() -> None:
     d = 8
     scales = np.geomspace(1.0, 1e4, d)
-    result = pc.minimize(lambda x: float((scales * (x - 1.0) ** 2).sum()), np.zeros(d), method="far", budget=4000, seed=0)
+    result = pc.minimize(
+        lambda x: float((scales * (x - 1.0) ** 2).sum()), np.zeros(d), method="far", budget=4000, seed=0
+    )
     assert float((scales * (result.x - 1.0) ** 2).sum()) < 1e-3
 
 
@@ -294,7 +302,7 @@ def test_the_mean_stays_among_points_that_have_succeeded() -> None:
     assert np.abs(result.x - 2**-0.5).max() < 0.1
 
 
-@pytest.mark.parametrize("f", [lambda x: 1.0, lambda x: float(-x.sum()), lambda x: -float(np.abs(x).max()) ** 0.5])
+@pytest.mark.parametrize("f", [lambda x: 1.0, lambda x: float(-x.sum()), lambda x: -(float(np.abs(x).max()) ** 0.5)])
 @pytest.mark.parametrize("method", ["near", "far"])
 def test_functions_without_a_minimum_stay_finite(f: Any, method: str) -> None:
     result = pc.minimize(f, np.zeros(2), method=method, budget=40_000, seed=0)

@@ -70,7 +70,7 @@ def halved(f: Any) -> Any:
 
 FAR = {
     "zero-one": lambda seed: classification(lambda u: float(u < 0.0), D, seed),
-    "steps": lambda seed: (lambda x, n: float(np.floor(4.0 * abs(numbered(n, seed).normal(size=D) @ (x - 1.0))))),
+    "steps": lambda seed: lambda x, n: float(np.floor(4.0 * abs(numbered(n, seed).normal(size=D) @ (x - 1.0)))),
     "rounded": lambda seed: rounded(1, seed),
     "counts": counts,
     "own noise": lambda seed: own_noise(0.3, False, seed),

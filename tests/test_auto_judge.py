@@ -12,14 +12,13 @@ import poem_cma as pc
 from poem_cma.auto import judge
 from poem_cma.auto.judge import SURE, t_value
 
+
 def compared(values: Callable[[int, int], float], candidates: int, most: int) -> judge.Judge:
     """A comparison to its end; `values` of a candidate and the number of a sample."""
     points = [np.array([float(k), 0.0]) for k in range(candidates)]
     j, first = judge.begin(points, most), 0
     while requests := judge.requests(j):
-        told = [
-            np.array([values(int(x[0]), first + request.sample) for x in request.points()]) for request in requests
-        ]
+        told = [np.array([values(int(x[0]), first + request.sample) for x in request.points()]) for request in requests]
         first += len(requests)
         j = judge.update(j, told)
     return j

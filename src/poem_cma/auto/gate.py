@@ -5,6 +5,7 @@ convex along all directions that were tried: F(x) plus slope times distance is t
 
 They are used where, besides, samples disagree: if the change over the long distance is another one on another xi, it
 takes many slopes to see f, and near differences have them for little. If samples agree, pairs of points see f itself.
+Where they agree in every digit, there is no noise: the third answer.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ SLACK = 1e-3
 QUIET = 0.01
 #: Samples agree if they have more than this share of the squared differences in common.
 COMMON = 2 / 3
+#: Values that differ by so many roundings are equal.
+ROUNDINGS = 16.0
 #: Directions: budget / 100, between 4 and 24.
 PER_DIRECTION, FEWEST, MOST = 100, 4, 24
 #: Evaluations of a direction, and the share of the budget that a test may cost. Runs too short for it are far.
@@ -49,6 +52,8 @@ class Gate(NamedTuple):
     h: float  # the far distance of the last test; zero if there was none
     asked: int  # tests so far
     own: float  # standard deviation of the noise that every evaluation has of its own, as seen by the test
+    noiseless: bool = False  # near differences tell the truth, and no evaluation has shown any noise
+    noisy: bool = False  # noise was seen after a test that saw none
 
 
 def begin() -> Gate:
@@ -94,7 +99,10 @@ def decide(gate: Gate, x: Array, h: float, values: list[Array]) -> Gate:
     near = near or _convex(slopes, F[:, 4:6] - F[:, :1])
     differ = _disagree(F[:, 6] - F[:, 7], again[:, 0] - again[:, 1])
     quiet = own <= QUIET * float(np.sqrt(_mean((F[:, 4] - F[:, 0]) ** 2)))
-    return Gate(bool(near and differ and quiet), h, gate.asked + 1, own * unit if np.isfinite(own) else 0.0)
+    same = bool((F[:, 4] == F[:, 1]).all()) and _equal(F[:, 6:8], again)
+    noiseless = near and same and not gate.noisy
+    own = own * unit if np.isfinite(own) else 0.0
+    return Gate(bool(near and differ and quiet), h, gate.asked + 1, own, noiseless, gate.noisy)
 
 
 def _unit(F: Array, again: Array) -> float:
@@ -108,6 +116,13 @@ def _mean(squares: Array) -> float:
     """The mean of those that are known; NaN if there is none."""
     known = squares[np.isfinite(squares)]
     return float(known.mean()) if len(known) else np.nan
+
+
+def _equal(F: Array, again: Array) -> bool:
+    """Whether values on two samples are the same, but for the order of sums; some must be numbers."""
+    known = np.isfinite(F) & np.isfinite(again)
+    close = np.abs(F - again) <= ROUNDINGS * np.finfo(float).eps * np.maximum(np.abs(F), np.abs(again))
+    return bool(known.any() and (close | ~known).all())
 
 
 def _disagree(D: Array, E: Array) -> bool:

@@ -11,6 +11,8 @@ __all__ = ["remark"]
 
 def remark(s: AutoState) -> str:
     """Whether the run has found anything better than x0; empty if there is nothing to say."""
+    if s.converged:
+        return ""
     points, chosen = s.judge.points, s.judge.chosen
     x = points[chosen] if len(points) else s.average
     if np.array_equal(x, s.run.x0):

@@ -1,6 +1,6 @@
 """The schedule: what is asked in each phase, and which phase comes next.
 
-    scan -> gate -> near steps or far generations -> judge -> done
+    scan -> gate -> near steps, far generations, or quasi-Newton steps if there is no noise -> judge -> done
 
 Looks at the progress come in between. If there was none, the gate is asked again. A search whose spread has vanished
 begins again with a new scan around its result.
@@ -9,8 +9,10 @@ begins again with a new scan around its result.
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import sqrt
+from math import inf, sqrt
 from typing import Any
+
+import numpy as np
 
 from poem_cma._types import Array
 from poem_cma.auto import averages, gate, judge, progress, scan
@@ -23,8 +25,12 @@ from poem_cma.auto.near import replay
 from poem_cma.auto.near.state import AGAIN, OFF, TEST, Near
 from poem_cma.auto.near.state import begin as near_from
 from poem_cma.auto.near.walk import radius
+from poem_cma.auto.noiseless import phase as exact_phase
+from poem_cma.auto.noiseless.slopes import lengths
+from poem_cma.auto.noiseless.state import KINK, MINIMUM, Exact
+from poem_cma.auto.noiseless.state import begin as exact_from
 from poem_cma.auto.request import Draws, Request
-from poem_cma.auto.state import CHECK, DONE, FAR, GATE, JUDGE, MEANS, NEAR, SCAN, AutoState
+from poem_cma.auto.state import CHECK, DONE, EXACT, FAR, GATE, JUDGE, MEANS, NEAR, SCAN, AutoState
 from poem_cma.core import smoothed_value
 
 __all__ = ["advance", "go_on", "plan"]
@@ -35,6 +41,8 @@ COLLAPSED = 1e-9
 SHORTER = 10.0
 #: Where samples are evaluated again, their worth is looked at after this share of the evaluations that are left.
 HALF = 0.5
+#: Where slopes jump, a search that has found less by this part of a value is worth another one.
+SAME = 1e-9
 #: So many results of earlier searches are remembered.
 FORMER = 3
 #: Before near steps the scan is repeated on means over budget / 500 samples, 4 to 16: a length costs 5% at most.
@@ -52,6 +60,8 @@ def plan(s: AutoState, draws: Draws) -> list[Request]:
         return near_phase.requests(near_of(s), run, draws, address)
     if s.phase == FAR:
         return generation.requests(far_of(s), run, draws, address)
+    if s.phase == EXACT:
+        return exact_phase.requests(exact_of(s), run)
     return judge.requests(s.judge) if s.phase in (CHECK, JUDGE) else []
 
 
@@ -78,6 +88,12 @@ def far_of(s: AutoState) -> Far:
     return s.search
 
 
+def exact_of(s: AutoState) -> Exact:
+    """The search of a run without noise."""
+    assert isinstance(s.search, Exact)
+    return s.search
+
+
 # After each phase.
 
 
@@ -95,9 +111,13 @@ def _after_scan(s: AutoState, values: list[Array], draws: Draws, address: int) -
 
 def _after_gate(s: AutoState, values: list[Array], *_: Any) -> AutoState:
     s = s._replace(gate=gate.decide(s.gate, s.x, s.gate.h, values))
+    if s.gate.noiseless and regime(s) is None:
+        if s.averages.t > 0:  # a search by pairs that has not come to its end says nothing of a kink
+            return _exact(s._replace(lowest=inf), s.search.x, s.gate.h)
+        return _exact(s, s.scan.centre, s.gate.h)
     near = s.gate.near if regime(s) is None else regime(s) == "near"
     if s.averages.t > 0:  # in the middle of a search: go on with it, or change to the other regime
-        if near == isinstance(s.search, Near):
+        if isinstance(s.search, Near if near else Far):
             return s._replace(phase=NEAR if near else FAR)
         x = s.average
         s = s._replace(former=(*s.former, x)[-FORMER:])
@@ -144,8 +164,37 @@ def _after_check(s: AutoState, values: list[Array], *_: Any) -> AutoState:
     return s._replace(phase=GATE, gate=s.gate._replace(h=h))
 
 
+def _after_exact(s: AutoState, values: list[Array], *_: Any) -> AutoState:
+    exact, same = exact_phase.advance(exact_of(s), s.run, values)
+    if not same:
+        return s._replace(phase=GATE, gate=s.gate._replace(noisy=True))
+    moved = exact.x is not s.search.x
+    s = s._replace(search=exact)
+    if moved:
+        shown = s.shown._replace(distance=float(lengths(exact, s.run).max()), slope=float(np.sqrt(exact.g @ exact.g)))
+        t = s.clock.t + 1
+        value, spread = smoothed_value(s.shown.value, s.shown.spread, s.clock.t, [exact.F * exact.unit])
+        shown = shown._replace(value=value, spread=spread, step=float(np.sqrt(exact.step @ exact.step)))
+        kept = averages.begin(exact.x)._replace(t=s.averages.t + 1)
+        s = s._replace(averages=kept, clock=s.clock._replace(t=t), shown=shown)
+    value = exact.F * exact.unit
+    if exact.end == KINK and not value < s.lowest - SAME * abs(s.lowest):  # nor has a search by pairs found less
+        exact = exact._replace(end=MINIMUM)
+        s = s._replace(search=exact)
+    if exact.end == KINK:
+        s = s._replace(lowest=value)
+        return _far(s._replace(former=(*s.former, exact.x)[-FORMER:]), exact.x, exact.reach)
+    if exact.end == MINIMUM:
+        candidates = [exact.x, *s.former, s.scan.found, s.run.x0]
+        return s._replace(phase=JUDGE, judge=judge.begin(candidates, 2 * len(candidates)))
+    return s
+
+
 def _after_judge(s: AutoState, values: list[Array], *_: Any) -> AutoState:
-    return s._replace(judge=judge.update(s.judge, values))
+    s = s._replace(judge=judge.update(s.judge, values))
+    if isinstance(s.search, Exact) and s.search.end == MINIMUM and s.judge.chosen:  # another one was lower
+        return _exact(s, s.judge.points[s.judge.chosen], s.search.reach)
+    return s
 
 
 # What a phase begins with.
@@ -153,7 +202,9 @@ def _after_judge(s: AutoState, values: list[Array], *_: Any) -> AutoState:
 
 def _near(s: AutoState, x: Array, h: float) -> AutoState:
     R = min(h, 0.5 * s.run.domain.diameter)
-    return _searched(s._replace(phase=NEAR, search=near_from(x.astype(s.run.x0.dtype, copy=False), R, NOISE * s.gate.own)), x)
+    return _searched(
+        s._replace(phase=NEAR, search=near_from(x.astype(s.run.x0.dtype, copy=False), R, NOISE * s.gate.own)), x
+    )
 
 
 #: Differences of values below so many standard deviations of their own noise are noise.
@@ -162,6 +213,10 @@ NOISE = 4.0
 
 def _far(s: AutoState, x: Array, h: float) -> AutoState:
     return _searched(s._replace(phase=FAR, search=far_from(x, h)), x)
+
+
+def _exact(s: AutoState, x: Array, h: float) -> AutoState:
+    return _searched(s._replace(phase=EXACT, search=exact_from(x, h)), x)
 
 
 def _searched(s: AutoState, x: Array) -> AutoState:
@@ -220,13 +275,15 @@ def _in_time(s: AutoState, draws: Draws) -> AutoState:
 
 def go_on(s: AutoState, draws: Draws) -> AutoState:
     """The state of a run that goes on with another budget: its last comparison is made again at the new end."""
-    if s.phase in (JUDGE, DONE):
-        phase = SCAN if not s.averages.t else NEAR if isinstance(s.search, Near) else FAR
+    if s.phase in (JUDGE, DONE) and not s.converged:
+        phase = SCAN if not s.averages.t else _SEARCHES[type(s.search)]
         s = s._replace(phase=phase, judge=judge.idle(len(s.run.x0)), run=s.run._replace(remark=""))
     return _in_time(s, draws)
 
 
+_SEARCHES: dict[type, str] = {Near: NEAR, Far: FAR, Exact: EXACT}
+
 _AFTER: dict[str, Callable[[AutoState, list[Array], Draws, int], AutoState]] = {
     SCAN: _after_scan, MEANS: _after_scan, GATE: _after_gate, NEAR: _after_near, FAR: _after_far,
-    CHECK: _after_check, JUDGE: _after_judge,
+    EXACT: _after_exact,    CHECK: _after_check, JUDGE: _after_judge,
 }  # fmt: skip

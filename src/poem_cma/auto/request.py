@@ -13,7 +13,7 @@ from poem_cma.core import Run
 from poem_cma.domains import Whole
 from poem_cma.randomness import Stream, Streams
 
-__all__ = ["Draws", "Request", "at", "in_ball", "unit"]
+__all__ = ["Draws", "Request", "at", "first_unit", "in_ball", "longest", "room", "unit"]
 
 
 class Request(NamedTuple):

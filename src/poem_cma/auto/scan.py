@@ -3,8 +3,8 @@
 p(h) is the share of points x + h v and x - h v, with v a random direction, that are lower than x on the same xi. The
 base x is a random point near x0, because x0 itself may be special: on a kink, on the edge of a step, without noise. p
 is a rank statistic: it needs no unit of F and no slope. On a slope it is 1/2 for short h; in a bowl it is zero as soon
-as h is longer than the way to the other side; for a count or a return it stays above a tenth however long h is. The first
-scale is the largest h with p(h) >= 1/10.
+as h is longer than the way to the other side; for a count or a return it stays above a tenth however long h is. The
+first scale is the largest h with p(h) >= 1/10.
 """
 
 from __future__ import annotations

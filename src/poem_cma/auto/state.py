@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -13,16 +14,17 @@ from poem_cma.auto.far.state import Far, Shape
 from poem_cma.auto.gate import Gate
 from poem_cma.auto.judge import Judge
 from poem_cma.auto.near.state import Evidence, Memory, Near, Walk
+from poem_cma.auto.noiseless.state import MINIMUM, Exact, Line
 from poem_cma.auto.progress import Progress
 from poem_cma.auto.scan import Scan
 from poem_cma.core import Run
 
 __all__ = [
-    "CHECK", "DONE", "FAR", "GATE", "JUDGE", "KINDS", "MEANS", "NEAR", "SCAN", "AutoState", "Clock", "Shown",
+    "CHECK", "DONE", "EXACT", "FAR", "GATE", "JUDGE", "KINDS", "MEANS", "NEAR", "SCAN", "AutoState", "Clock", "Shown",
 ]  # fmt: skip
 
 #: The phases; MEANS is a scan on means before near steps.
-SCAN, MEANS, GATE, NEAR, FAR = "scan", "means", "gate", "near", "far"
+SCAN, MEANS, GATE, NEAR, FAR, EXACT = "scan", "means", "gate", "near", "far", "exact"
 CHECK, JUDGE, DONE = "check", "judge", "done"
 
 
@@ -53,12 +55,13 @@ class AutoState(NamedTuple):
     clock: Clock
     scan: Scan
     gate: Gate
-    search: Near | Far
+    search: Near | Far | Exact
     averages: Averages
     progress: Progress
     former: tuple[Array, ...]  # results of earlier searches
     judge: Judge
     shown: Shown
+    lowest: float = inf  # value where quasi-Newton steps have ended last at a kink
 
     # What the loop and the history read.
 
@@ -82,6 +85,11 @@ class AutoState(NamedTuple):
         """The last iterate."""
         x: Array = self.search.x.astype(self.run.x0.dtype, copy=False)
         return x
+
+    @property
+    def converged(self) -> bool:
+        """Whether the run has ended at a minimum, to the precision of the values."""
+        return self.phase == DONE and isinstance(self.search, Exact) and self.search.end == MINIMUM
 
     @property
     def average(self) -> Array:
@@ -149,6 +157,7 @@ class AutoState(NamedTuple):
 KINDS: dict[str, type] = {
     kind.__name__: kind
     for kind in (
-        Averages, Clock, Evidence, Far, Gate, Judge, Memory, Near, Noise, Progress, Scan, Shape, Shown, Walk,
+        Averages, Clock, Evidence, Exact, Far, Gate, Judge, Line, Memory, Near, Noise, Progress, Scan, Shape, Shown,
+        Walk,
     )
 }  # fmt: skip

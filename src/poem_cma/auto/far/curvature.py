@@ -39,6 +39,8 @@ def bend(shape: Shape, sums: Array, Y: Array, k: Array, noise: Noise) -> tuple[S
             continue
         C += (factor - 1.0) / length * np.outer(y, y)  # y' C^-1 y changes by 1 / factor, all else stays
         inverse -= (factor - 1.0) / (length * factor) * np.outer(w, w)
+    if not np.isfinite(C).all():
+        return shape, sums
     shape = decomposed(C)
     scale = float(np.exp((before - 2.0 * np.log(shape.axes).sum()) / d))
     changed = Shape(shape.C * scale, shape.axes * np.sqrt(scale), shape.basis)

@@ -18,7 +18,7 @@ from poem_cma._types import Array
 from poem_cma.auto.far import noise as of_noise
 from poem_cma.auto.far.curvature import bend
 from poem_cma.auto.far.rates import population, rates
-from poem_cma.auto.far.state import Far, decomposed
+from poem_cma.auto.far.state import Far, Shape, decomposed
 from poem_cma.auto.request import Draws, Request, at, longest
 from poem_cma.core import Run
 
@@ -28,11 +28,13 @@ __all__ = ["advance", "requests"]
 FLAT = 1.1
 #: No step size is longer, also where F is flat or falls for ever: squares of lengths must not overflow.
 LONGEST = 1e120
-#: Where noise lasts, the step size grows by a factor of 1 + 1 / (d + 10) a generation: over longer distances the change
-#: of F is larger, and noise is not. It does not grow beyond the first one times n^(-1/4), with n the noisy generations:
-#: so fast may the distance of differences fall while noise averages out (Kiefer and Wolfowitz 1952). Nor does it grow
-#: where the domain cuts the pairs to less than ROOM of their squares.
+#: Where noise lasts, the step size grows by a factor of 1 + 1 / (d + 10) a generation: over longer distances the
+#: change of F is larger, and noise is not. It stays where the domain cuts the pairs to less than ROOM of their squares.
 ROOM = 0.5
+#: It grows until pairs are as long as the way to the other side of a bowl. For a bowl at distance rho the scan finds
+#: h = 2.56 rho / sqrt(d), for then a tenth of the points are lower. This limit falls like n^(-1/4), with n the noisy
+#: generations: so fast may the distance of differences fall while noise averages out (Kiefer and Wolfowitz 1952).
+BOWL = 2.56
 
 
 def requests(far: Far, run: Run, draws: Draws, address: int) -> list[Request]:
@@ -56,13 +58,15 @@ def advance(far: Far, run: Run, draws: Draws, address: int, values: list[Array])
     if not np.isfinite(F).any():  # as a rule the sample has failed as a whole, which says nothing of the step size
         return far._replace(sigma=far.sigma / FLAT) if centre and np.isfinite(values[0][0]) else far
     if np.nanmax(F) == np.nanmin(F):
-        return far._replace(sigma=_bounded(FLAT * far.sigma, far, run))
+        return far._replace(sigma=_bounded(FLAT * far.sigma, far.shape, run))
     r = rates(d, len(F), far.shape.full)
     Y = (X - far.x) / far.sigma  # where it was evaluated
     order = np.argsort(np.where(np.isfinite(F), F, np.inf), kind="stable")
     succeeded = np.where(np.isfinite(F)[:, None], Y, 0.0)  # the mean never moves towards points that have failed
     step = r.positive @ succeeded[order[: len(r.positive)]] - Y.mean(axis=0)  # that mean is zero, but for cut pairs
-    x = run.domain.project(far.x + of_noise.learning_rate(far.noise) * far.sigma * step)
+    rate = of_noise.learning_rate(far.noise) * far.sigma
+    x = run.domain.project(far.x + rate * step)
+    step = (x - far.x) / rate  # without what leads out of the domain
 
     # Step size: by the agreement of successive steps. A step that is longer than chance makes it counts as one that is
     # not: a single sample may be far steeper than f, and all points of a generation share it.
@@ -73,7 +77,6 @@ def advance(far: Far, run: Run, draws: Draws, address: int, values: list[Array])
     size = float(np.sqrt(path @ path))
     change = float(np.exp(min(1.0, r.c_sigma / r.d_sigma * (size / r.chi - 1.0))))
     sigma = far.sigma * (_longer(far, Z, Y) if of_noise.lasts(far.noise) else change)
-    sigma = _bounded(sigma, far, run)
 
     # Covariance.
     early = size / np.sqrt(1 - (1 - r.c_sigma) ** (2 * t)) < (1.4 + 2 / (d + 1)) * r.chi
@@ -91,6 +94,7 @@ def advance(far: Far, run: Run, draws: Draws, address: int, values: list[Array])
     if not (np.isfinite(C).all() and np.isfinite(x).all()):  # F falls for ever, and here floating point ends
         return far
     shape = decomposed(C)
+    sigma = _bounded(sigma, shape, run)
     after = far._replace(x=x, sigma=sigma, path=path, long_path=long_path, t=t, shape=shape)
     if far.shape.full:
         after = _bent(far, after, Y[:half], Y[half:], F, float(values[0][0]))
@@ -110,18 +114,18 @@ def _bent(far: Far, after: Far, up: Array, down: Array, F: Array, centre: float)
     return after._replace(shape=shape, curvature=sums)
 
 
-def _bounded(sigma: float, far: Far, run: Run) -> float:
-    """The step size, or one with which samples are half a diameter away: no scale is larger."""
-    axes = far.shape.axes
-    most = longest(run) / float(np.sqrt(axes @ axes)) if np.isfinite(run.domain.diameter) else np.inf
-    return float(min(sigma, most, LONGEST / axes.max()))
+def _bounded(sigma: float, shape: Shape, run: Run) -> float:
+    """The step size, or one with which pairs are not longer than the domain."""
+    length = float(np.sqrt(shape.axes @ shape.axes))
+    return float(min(sigma, longest(run) / length, LONGEST / length))
 
 
 def _longer(far: Far, Z: Array, Y: Array) -> float:
     """The factor by which the step size grows where noise lasts."""
     room = float((Y * Y).sum()) > ROOM * float((far.shape.stretch(Z) ** 2).sum())
-    longest = far.first * of_noise.learning_rate(far.noise) ** 0.5
-    return 1.0 + 1.0 / (len(far.x) + 10.0) if room and far.spread < longest else 1.0
+    d = len(far.x)
+    longest = far.first * max(1.0, np.sqrt(d) / BOWL) * of_noise.learning_rate(far.noise) ** 0.5
+    return 1.0 + 1.0 / (d + 10.0) if room and far.spread < longest else 1.0
 
 
 def _noise(far: Far, F: Array, values: list[Array]) -> of_noise.Noise:

@@ -49,11 +49,12 @@ def advance(near: Near, run: Run, draws: Draws, address: int, values: list[Array
     wanted = places(near.walk, near)
     known = near.walk.known.copy()
     known[wanted] = np.where(np.isfinite(F), F, np.inf)
-    near = near._replace(walk=near.walk._replace(known=known), cost=near.cost + np.array([len(F), 0.0]))
+    near = near._replace(walk=near.walk._replace(known=known))
     if places(near.walk, near):
         return near, False
     g = slopes(near, run, draws)
-    near = near._replace(active=near.active + (g != 0.0), cost=near.cost + np.array([0.0, near.walk.axes]))
+    near = near._replace(active=near.active + (g != 0.0))
     if near.walk.axes == len(g):
-        near = near._replace(memory=replay.kept(memory, g, near.walk))
+        cost = near.cost + np.array([(~np.isnan(known)).sum(), 1.0])
+        near = near._replace(cost=cost, memory=replay.kept(memory, g, near.walk))
     return step(near, g, run, fresh=near.walk.place < 0)._replace(walk=NO_WALK), True

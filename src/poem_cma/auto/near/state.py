@@ -54,7 +54,7 @@ class Near(NamedTuple):
     t: int  # steps
     evidence: Evidence
     active: Array  # (d,) how often the slope along an axis was not zero
-    cost: Array  # (2,) evaluations of the walks so far, and the axes that they took
+    cost: Array  # (2,) evaluations of the full walks so far, and how many they are
     walk: Walk
     memory: Memory
     noise: float  # differences of values below this are noise of the evaluation

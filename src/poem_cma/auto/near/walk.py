@@ -26,21 +26,38 @@ LENGTH, LENGTH_SINGLE = 0.01, 0.3
 EQUAL, EQUAL_SINGLE = 2.0**-44, 2.0**-20
 #: Full walks are taken if so many of them are affordable; a first one if it costs this share of the budget at most.
 WALKS, TRIAL = 64, 1 / 8
-#: Otherwise a walk takes so many axes: many cheap steps adapt better than few exact ones.
+#: Otherwise, and where gradients lie in few dimensions, a walk takes so many axes.
 FEWEST = 4
+#: A full walk may cost so many times what the same knowledge costs by short ones: its sample can be evaluated again.
+REUSE = 6.0
+#: So many gradients tell in how many dimensions they lie.
+KNOWN, MOST_KNOWN = 4, 16
 
 
 def axes_of(near: Near, run: Run) -> int:
-    """How many axes the next walk takes: all of them if WALKS such walks are affordable, otherwise a few.
+    """How many axes the next walk takes: all of them, or a few.
 
-    The first walk takes all axes, if that costs a small share of the budget, to see what a full walk costs.
+    The first walk takes all axes, if that costs a small share of the budget, to see what a full walk costs. If
+    gradients lie in D dimensions, a walk along q random axes has 1 + (D + 1) / q times the variance of a full one.
     """
     d = len(near.x)
-    calls, axes = near.cost
-    full = d * calls / axes if axes else WALKS * (d + 1)
-    if (WALKS * full if axes else full / WALKS / TRIAL) <= run.budget:
-        return d
-    return min(FEWEST, d)
+    q, (calls, walks) = min(FEWEST, d), near.cost
+    if not walks:
+        return d if d + 1 <= TRIAL * run.budget else q
+    full = calls / walks
+    if full * WALKS > run.budget:
+        return q
+    few = (q + 1) * (1.0 + (dimension(near) + 1.0) / q)
+    return d if len(near.memory.numbers) < KNOWN or full <= REUSE * few else q
+
+
+def dimension(near: Near) -> float:
+    """The effective dimension of the gradients: one over the mean squared cosine of two of them."""
+    U = np.array(near.memory.directions[:MOST_KNOWN])
+    if len(U) < 2:
+        return float(len(near.x))
+    cosines = (U @ U.T)[np.triu_indices(len(U), 1)]
+    return float(min(1.0 / max(np.mean(cosines**2), 1e-30), len(near.x)))
 
 
 def radius(near: Near, axes: int) -> float:

@@ -1,0 +1,1 @@
+"""No noise: quasi-Newton steps on finite differences."""
