@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from poem_cma.auto.compare import _begin_again
+from poem_cma.auto.scale import in_subspace
 from runs import METHODS, P, bits, flaky, run
 
 import poem_cma as pc
 from poem_cma import problems, setup
-from poem_cma.auto.compare import _begin_again
-from poem_cma.auto.scale import in_subspace
 from poem_cma.workers.crew import Crew, NotBegun
 from poem_cma.workers.task import Reply, Task
 

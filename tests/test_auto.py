@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from poem_cma.auto.directions import Drawn, Haar, draw_haar, drawn
+from poem_cma.auto.staircase import Staircase, draw_staircase
 from problems import hinge
 from statistics_helpers import assert_unbiased
 
 import poem_cma as pc
-from poem_cma.auto.directions import Drawn, Haar, draw_haar, drawn
-from poem_cma.auto.staircase import Staircase, draw_staircase
 from poem_cma.auto.state import STEP
 from poem_cma.randomness import Stream, Streams
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from poem_cma.auto.plausible import ABSURD, plausible
 
 import poem_cma as pc
 from poem_cma.auto.algorithm import _rounding
-from poem_cma.auto.plausible import ABSURD, plausible
 
 
 def regression(d: int, absurd: float | None, seed: int, rate: float = 0.002, **options: Any) -> float:

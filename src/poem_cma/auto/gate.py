@@ -105,6 +105,13 @@ def decide(gate: Gate, x: Array, h: float, values: list[Array]) -> Gate:
     return Gate(bool(near and differ and quiet), h, gate.asked + 1, own, noiseless, gate.noisy)
 
 
+def _equal(F: Array, again: Array) -> bool:
+    """Whether values on two samples are the same, but for the order of sums; some must be numbers."""
+    known = np.isfinite(F) & np.isfinite(again)
+    close = np.abs(F - again) <= ROUNDINGS * np.finfo(float).eps * np.maximum(np.abs(F), np.abs(again))
+    return bool(known.any() and (close | ~known).all())
+
+
 def _unit(F: Array, again: Array) -> float:
     """A power of two near the largest difference of values: squares of 1e200 would overflow, those of 1e-200 vanish."""
     D = np.concatenate([(F - F[:, :1]).ravel(), (again - again[:, :1]).ravel()])
@@ -116,13 +123,6 @@ def _mean(squares: Array) -> float:
     """The mean of those that are known; NaN if there is none."""
     known = squares[np.isfinite(squares)]
     return float(known.mean()) if len(known) else np.nan
-
-
-def _equal(F: Array, again: Array) -> bool:
-    """Whether values on two samples are the same, but for the order of sums; some must be numbers."""
-    known = np.isfinite(F) & np.isfinite(again)
-    close = np.abs(F - again) <= ROUNDINGS * np.finfo(float).eps * np.maximum(np.abs(F), np.abs(again))
-    return bool(known.any() and (close | ~known).all())
 
 
 def _disagree(D: Array, E: Array) -> bool:

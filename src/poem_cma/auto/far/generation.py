@@ -115,17 +115,18 @@ def _bent(far: Far, after: Far, up: Array, down: Array, F: Array, centre: float)
 
 
 def _bounded(sigma: float, shape: Shape, run: Run) -> float:
-    """The step size, or one with which pairs are not longer than the domain."""
-    length = float(np.sqrt(shape.axes @ shape.axes))
-    return float(min(sigma, longest(run) / length, LONGEST / length))
+    """The step size, or one with which samples are half a diameter away: no scale is larger."""
+    axes = shape.axes
+    most = longest(run) / float(np.sqrt(axes @ axes)) if np.isfinite(run.domain.diameter) else np.inf
+    return float(min(sigma, most, LONGEST / axes.max()))
 
 
 def _longer(far: Far, Z: Array, Y: Array) -> float:
     """The factor by which the step size grows where noise lasts."""
     room = float((Y * Y).sum()) > ROOM * float((far.shape.stretch(Z) ** 2).sum())
     d = len(far.x)
-    longest = far.first * max(1.0, np.sqrt(d) / BOWL) * of_noise.learning_rate(far.noise) ** 0.5
-    return 1.0 + 1.0 / (d + 10.0) if room and far.spread < longest else 1.0
+    most = far.first * max(1.0, np.sqrt(d) / BOWL) * of_noise.learning_rate(far.noise) ** 0.5
+    return 1.0 + 1.0 / (d + 10.0) if room and far.spread < most else 1.0
 
 
 def _noise(far: Far, F: Array, values: list[Array]) -> of_noise.Noise:
