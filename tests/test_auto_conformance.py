@@ -1,4 +1,4 @@
-"""`auto`, `near` and `far`: the same run, bit for bit, whoever makes the calls, in whatever order, and after any restart."""
+"""`auto`, `near` and `far`: the same run, bit for bit, whoever evaluates, in whatever order, and after any restart."""
 
 from __future__ import annotations
 
