@@ -13,8 +13,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from poem_cma.auto.compare import _begin_again
-from poem_cma.auto.scale import in_subspace
 from runs import METHODS, P, bits, flaky, run
 
 import poem_cma as pc
@@ -61,9 +59,8 @@ def test_poem_with_late_gradients_is_its_literal_loop(ahead: int) -> None:
     assert np.allclose(opt.result().x, best, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("method", ["poem", pc.methods.auto(newton=False)], ids=["poem", "auto"])
-def test_so_many_steps_are_in_flight(method: Any) -> None:
-    opt = pc.Optimizer(np.zeros(40), method=method, budget=4000, seed=0, ahead=5)
+def test_so_many_steps_are_in_flight() -> None:
+    opt = pc.Optimizer(np.zeros(40), method="poem", budget=4000, seed=0, ahead=5)
     most, flight = 0, deque[pc.Probe]()
     while True:
         while (probe := opt.ask()) is not None:
@@ -106,8 +103,8 @@ def test_steps_ahead_need_fewer_calls_than_a_batch_that_keeps_as_many_workers_bu
     assert gaps["ahead"] < 0.6 * gaps["batch"]
 
 
-@pytest.mark.parametrize("method", ["poem", pc.methods.auto(newton=False)], ids=["poem", "auto"])
-def test_gradients_that_agree_and_come_late_do_not_overshoot(method: Any) -> None:
+@pytest.mark.parametrize("method", ["poem", "auto"])
+def test_gradients_that_agree_and_come_late_do_not_overshoot(method: str) -> None:
     """Without noise all of them agree, and with steps as long as for gradients in time a third of the gap is left."""
 
     def f(x: np.ndarray) -> float:
@@ -115,18 +112,6 @@ def test_gradients_that_agree_and_come_late_do_not_overshoot(method: Any) -> Non
 
     result = pc.minimize(f, np.zeros(10), method=method, budget=10_000, seed=0, ahead=63, evaluate=0)
     assert f(result.x) < 0.1 * f(np.zeros(10))
-
-
-@pytest.mark.parametrize("change", ["begin again", "subspace"])
-def test_what_late_gradients_add_goes_with_the_squares(change: str) -> None:
-    opt = pc.Optimizer(np.zeros(6), method=pc.methods.auto(newton=False), budget=4000, seed=0, ahead=3)
-    while opt._state.late <= 0.0:
-        probe = opt.ask()
-        assert probe is not None
-        opt.tell(probe, [float(np.abs(x - 0.3).sum()) for x in probe.points])
-    s = opt._state
-    after = _begin_again(s) if change == "begin again" else in_subspace(s._replace(R=3.0 * s.R))
-    assert after.late / s.late == pytest.approx(after.G.sum() / s.G.sum())
 
 
 @pytest.mark.parametrize(("method", "least"), [("poem", 0.99), ("auto", 0.9)])

@@ -91,7 +91,7 @@ DOMAINS: dict[str, Any] = {
 @pytest.mark.parametrize("d", [2, 6, 15])
 @pytest.mark.parametrize("name", DOMAINS)
 def test_a_minimum_on_a_bound_is_found_with_noise_of_its_own(name: str, d: int) -> None:
-    """f is linear, so its minimum is a corner. With noise sigma and n evaluations a tenth of the fall is many errors."""
+    """f is linear, so its minimum is a corner. A tenth of the fall is many errors of a mean."""
     domain = DOMAINS[name](d).for_dimension(d)
     a = np.random.default_rng(d).uniform(0.5, 1.5, size=d)
     x0 = domain.project(np.full(d, 0.5) if name == "box" else np.zeros(d) if name == "ball" else np.full(d, 1.0 / d))

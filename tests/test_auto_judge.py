@@ -107,7 +107,7 @@ def test_the_t_value_is_that_of_the_textbook() -> None:
 
 
 def test_failed_evaluations_count_as_worst() -> None:
-    """One is lower where it succeeds, but fails three times in four: each failure is as bad as the largest difference."""
+    """One is lower where it succeeds, but fails three times in four: a failure is as bad as the largest difference."""
     assert compared(lambda k, n: np.nan if k == 1 and n % 4 else 1.0 - 0.5 * k, 2, 400).chosen == 0
     assert compared(lambda k, n: np.nan if k == 0 and n % 4 else 1.0 - 0.5 * (k == 0), 2, 400).chosen == 1
     assert compared(lambda k, n: np.nan, 3, 400).chosen == 0

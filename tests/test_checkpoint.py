@@ -131,7 +131,7 @@ def test_any_order_of_asking_telling_saving_and_loading(random: Any, name: str, 
     assert same(opt.result(), expected)
 
 
-def write(path: pathlib.Path, body: bytes, version: int = 16) -> None:
+def write(path: pathlib.Path, body: bytes, version: int = 17) -> None:
     """A file that looks like ours, with whatever in it."""
     digest = hashlib.sha256(body).hexdigest()
     path.write_bytes(f"poem-cma optimizer, format {version}, sha256 {digest}\n".encode() + body)
@@ -232,7 +232,7 @@ def test_parts_that_do_not_fit_together_are_refused(tmp_path: pathlib.Path) -> N
 
 def test_another_version_is_refused(tmp_path: pathlib.Path) -> None:
     write(tmp_path / "run", b"", version=99)
-    with pytest.raises(ValueError, match="format version 99, this library reads version 16"):
+    with pytest.raises(ValueError, match="format version 99, this library reads version 17"):
         pc.Optimizer.load(tmp_path / "run")
 
 

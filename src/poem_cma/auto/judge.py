@@ -16,6 +16,8 @@ __all__ = ["HINT", "LIKELY", "SURE", "Judge", "begin", "idle", "requests", "shar
 HINT, LIKELY, SURE = 1.0, 2.0, 3.0
 #: The share of the budget that the last comparison may use, and the samples of its first round.
 SHARE, FIRST = 0.06, 8
+#: It has at least so many evaluations, and so many samples of each candidate: one sample shows no error.
+LEAST, PAIR = 6, 2
 
 
 class Judge(NamedTuple):
@@ -35,15 +37,17 @@ def idle(d: int) -> Judge:
 
 def share(run: Run) -> int:
     """Evaluations that are kept for the last comparison."""
-    return int(SHARE * run.budget) if np.isfinite(run.budget) else 0
+    return max(LEAST, int(SHARE * run.budget)) if np.isfinite(run.budget) else 0
 
 
 def begin(points: list[Array], most: int) -> Judge:
-    """A comparison of these points, equal ones left out."""
+    """A comparison of these points, equal ones left out; of the first and the last ones, if it may not use more."""
     kept: list[Array] = []
     for x in points:
         if np.isfinite(x).all() and not any(np.array_equal(x, y) for y in kept):
             kept.append(x)
+    if len(kept) > (affordable := max(most // PAIR, 2)):
+        kept = [kept[0], *kept[1 - affordable :]]
     n = len(kept)
     return Judge(np.array(kept), np.zeros((n, 0)), np.ones(n, dtype=bool), 0, most)
 
