@@ -56,6 +56,7 @@ BY_COMMAND = {
         for suite in ("simulators", "policies", "rough", "noisy-bbob")
     },
     **dict.fromkeys(("result.png", "spectrum.png", "compare.png"), "python docs/pictures.py"),
+    **dict.fromkeys(("auto-scan.png", "auto-gate.png", "auto-scores.png"), "python docs/figures_auto.py"),
 }
 
 
