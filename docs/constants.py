@@ -2,8 +2,8 @@
 
     python docs/constants.py
 
-A constant is a number, or a tuple of numbers, with a name in capitals at the top of a module; its reason is the comment above it that
-begins with `#:`.
+A constant is a number, or a tuple of numbers, with a name in capitals at the top of a module. Its reason is the comment
+above it that begins with `#:`.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def of_module(path: Path) -> list[Constant]:
         if not isinstance(node, ast.Assign):
             continue
         target = node.targets[0]
-        names = target.elts if isinstance(target, ast.Tuple) else [target]
-        values = node.value.elts if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple) else [node.value]
+        several = isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)
+        names, values = (target.elts, node.value.elts) if several else ([target], [node.value])
         if len(names) != len(values):
             continue
         reason = _above(lines, node.lineno)

@@ -62,11 +62,12 @@ def shares() -> Figure:
     axes = figure.subplots()
     for label, fun, x0, draw, colour in shown:
         rng = np.random.default_rng(0)
-        axes.semilogx(lengths, [share_lower(fun, x0, h, draw, rng, 150) for h in lengths], "o-", ms=3, label=label, color=colour)
+        p = [share_lower(fun, x0, h, draw, rng, 150) for h in lengths]
+        axes.semilogx(lengths, p, "o-", ms=3, label=label, color=colour)
     axes.axhline(0.1, color="black", lw=0.8, ls="--")
     axes.text(lengths[0], 0.11, "1/10", fontsize=8)
     axes.set(xlabel="h", ylabel="p(h)", ylim=(-0.02, 0.7))
-    axes.legend(frameon=False, fontsize=8, loc="upper right")
+    figure.legend(frameon=False, fontsize=8, loc="outside lower center", ncols=2)
     return _plain(figure)
 
 
@@ -81,23 +82,47 @@ def gates() -> Figure:
         r = np.corrcoef(near, far)[0, 1] if near.any() else 0.0
         axes.plot(near, far, "o", ms=4, color=BLUE, alpha=0.7)
         axes.axline((0.0, 0.0), slope=1.0, color="black", lw=0.8, ls="--")
-        axes.set(title=f"{title}: correlation {r:.2f}", xlabel="change that near differences predict", ylabel="change")
+        most = 1.1 * np.abs([near, far]).max()
+        axes.set(title=f"{title}\ncorrelation {r:.2f}", xlabel="predicted by near differences", ylabel="change")
+        axes.set(xlim=(-most, most), ylim=(-most, most))
         axes.title.set_fontsize(10)
     return _plain(figure)
 
 
-def pycma(task: Task, budget: int, seed: int) -> Any:
-    """The mean of pycma after so many evaluations, with one sample a generation; points are moved into the domain."""
+def ours(task: Task, method: str) -> Callable[[int, int], Any]:
+    """The results of `minimize` by budget and seed."""
+
+    def solve(budget: int, seed: int) -> Any:
+        return pc.minimize(
+            task.fun,
+            task.x0,
+            sample=task.sample,
+            domain=task.domain,
+            method=method,
+            budget=budget,
+            seed=seed,
+            evaluate=0,
+        ).x
+
+    return solve
+
+
+def pycma(task: Task) -> Callable[[int, int], Any]:
+    """The mean of pycma by budget and seed, with one sample a generation; points are moved into the domain."""
     import cma
 
-    rng = np.random.default_rng(seed)
     inside = task.domain.project if task.domain is not None else lambda x: x
-    es = cma.CMAEvolutionStrategy(task.x0, SIGMA0, {"seed": seed + 1, "verbose": -9})
-    while es.countevals + es.popsize <= budget:
-        X = es.ask()
-        xi = task.sample(rng)
-        es.tell(X, [task.fun(inside(x), xi) for x in X])
-    return inside(es.mean)
+
+    def solve(budget: int, seed: int) -> Any:
+        rng = np.random.default_rng(seed)
+        es = cma.CMAEvolutionStrategy(task.x0, SIGMA0, {"seed": seed + 1, "verbose": -9})
+        while es.countevals + es.popsize <= budget:
+            X = es.ask()
+            xi = task.sample(rng)
+            es.tell(X, [task.fun(inside(x), xi) for x in X])
+        return inside(es.mean)
+
+    return solve
 
 
 def scores() -> Figure:
@@ -105,16 +130,10 @@ def scores() -> Figure:
     figure = Figure(figsize=(8, 3.6), layout="constrained")
     for axes, name in zip(figure.subplots(1, 2), ("hinge-mushrooms", "pendulum-features"), strict=True):
         task = Task(name)
-        ours = [
-            (label, lambda budget, seed, method=method: pc.minimize(
-                task.fun, task.x0, sample=task.sample, domain=task.domain, method=method, budget=budget, seed=seed,
-                evaluate=0,
-            ).x) for label, method in (("auto", "auto"), ("POEM", "poem"))
-        ]  # fmt: skip
-        players: list[tuple[str, Any]] = [*ours, (f"pycma, sigma0 {SIGMA0}", lambda n, seed: pycma(task, n, seed))]
+        players = {"auto": ours(task, "auto"), "POEM": ours(task, "poem"), f"pycma, sigma0 {SIGMA0}": pycma(task)}
         values = {
             label: np.array([[task.exact(solve(budget, seed)) for seed in SEEDS] for budget in BUDGETS])
-            for label, solve in players
+            for label, solve in players.items()
         }
         start = task.exact(task.x0)
         least = 0.0 if name in problems.names() else min(float(v.min()) for v in values.values())
