@@ -2,11 +2,11 @@
 
     python benchmarks/ablation.py [--suites rough,policies] [--losses hinge-mushrooms,...] [--seeds 3] [--calls 2000]
 
-A part is switched off by replacing a constant or a function of `poem_cma.auto` while the runs are made. On every problem
-the score is (f(x) - best) / (f(x0) - best). `best` is the lowest value of all runs of the table, for losses the certified
-least value. Printed are the means over problems of the medians over seeds, cut at 2, and on how many problems
-the score without the part is higher or lower by more than 0.05. Of the quadratics of the suite `rough` four stand for
-all. Writes results/ablation.json.
+A part is switched off by replacing a constant or a function of `poem_cma.auto` while the runs are made. The score of a
+point is (f(x) - best) / (f(x0) - best). `best` is the lowest value of all runs of the table, for losses the certified
+least value. Printed are the means over problems of the medians over seeds, cut at 2, and on how many problems the
+score without the part is higher or lower by more than 0.05. Of the quadratics of the suite `rough` four stand for all.
+Writes results/ablation.json.
 """
 
 from __future__ import annotations
