@@ -82,6 +82,7 @@ bench: $(INSTALLED)  ## all suites beside their peers, within ten minutes: resul
 measure: $(INSTALLED)  ## what single parts are worth, time and memory: the numbers of the pages
 	@echo "== measurements"
 	@$(BIN)/python benchmarks/auto_numbers.py
+	@$(BIN)/python benchmarks/ablation.py
 	@$(BIN)/python benchmarks/when_not.py
 	@$(BIN)/python benchmarks/odd.py
 	@$(BIN)/python benchmarks/paper_numbers.py

@@ -82,9 +82,9 @@ def main() -> None:
             rows.append({"d": d, "dtype": dtype, "bare_ms": least, "poem_ms": ours, "ratio": ratio})
             print(f"{d:>10}{dtype:>9}{least:>10.2f}{ours:>10.2f}{ratio:>7.2f}", flush=True)
     print(f"{'method':>10}{'d':>10}{'dtype':>9}{'vectors':>9}{'MiB':>8}   the most memory beyond x0")
-    for method, d, dtype in (("poem", 10**6, "float64"), ("poem", 10**7, "float32"), ("auto", 10**6, "float64"),
-                             ("auto", 10**7, "float32")):  # fmt: skip
-        vectors = memory(method, d, dtype, 300 if method == "auto" and d < 10**7 else 60)
+    for method, d, dtype in (("poem", 10**6, "float64"), ("poem", 10**7, "float32"), ("auto", 10**5, "float64"),
+                             ("auto", 10**6, "float32")):  # fmt: skip
+        vectors = memory(method, d, dtype, 300 if method == "auto" else 60)
         mib = vectors * d * np.dtype(dtype).itemsize / 2**20
         rows.append({"method": method, "d": d, "dtype": dtype, "vectors": vectors, "MiB": mib})
         print(f"{method:>10}{d:>10}{dtype:>9}{vectors:>9.1f}{mib:>8.0f}", flush=True)

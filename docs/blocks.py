@@ -133,6 +133,7 @@ def main(paths: list[str]) -> None:
 
     for page in [Path(path).resolve() for path in paths] or pages():
         with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "examples").symlink_to(ROOT / "examples")
             outputs = run(page, Path(folder))
         text = page.read_text(encoding="utf-8")
         for block, printed in reversed(outputs):

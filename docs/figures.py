@@ -49,13 +49,12 @@ FIGURES = {"run.png": run, "spectra.png": spectra}
 
 #: Pictures that take too long to be drawn here, and the commands that draw them.
 BY_COMMAND = {
-    "mushrooms.png": "poem-cma bench --full --problems hinge-mushrooms --methods auto,poem,pycma,noisyopt-spsa "
-    "--out results/mushrooms   # figures/problem-hinge-mushrooms.png",
     **{
         f"field-{suite}.png": "poem-cma bench --suite all --full --out results/full, then python docs/field_tables.py"
         for suite in ("simulators", "policies", "rough", "noisy-bbob")
     },
     **dict.fromkeys(("result.png", "spectrum.png", "compare.png"), "python docs/pictures.py"),
+    **dict.fromkeys(("auto-scan.png", "auto-gate.png", "auto-scores.png"), "python docs/figures_auto.py"),
 }
 
 
