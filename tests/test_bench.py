@@ -193,8 +193,8 @@ def test_a_problem_whose_data_cannot_be_had_is_left_out(tmp_path: Path) -> None:
 
 def test_what_is_wrong_is_said_in_one_line(tmp_path: Path) -> None:
     for option, name, line in (
-        ("--problems", "max-afine", "no problem 'max-afine'; there are max-affine"),
-        ("--methods", "pycmaa", "no method 'pycmaa'; there are pycma"),
+        ("--problems", "max-afine", "no problem 'max-afine'; did you mean max-affine?"),
+        ("--methods", "pycmaa", "no method 'pycmaa'; did you mean pycma"),
     ):
         failed = run_command(tmp_path, "bench", option, name, "--out", str(tmp_path / "out"))
         assert failed.returncode == 2
