@@ -52,7 +52,8 @@ class Staircase(NamedTuple):
             return list(range(self.size)) if self.whole or self.size <= 4 else [0, self.size - 1]
         known, _, uneven = self._known(v, eps)
         if self.dense and uneven.any():
-            return np.isnan(v).nonzero()[0].tolist()
+            unknown: list[int] = np.isnan(v).nonzero()[0].tolist()
+            return unknown
         ends = known.tolist()
         split = [(ends[i], ends[i + 1]) for i in uneven.nonzero()[0].tolist()]
         middles = [(lo + hi) // 2 for lo, hi in split if hi - lo > 1]
