@@ -14,7 +14,8 @@ from typing import Any
 MODULES = (
     "poem_cma", "poem_cma.datasets", "poem_cma.integrations.art", "poem_cma.integrations.mlflow",
     "poem_cma.integrations.nevergrad", "poem_cma.integrations.optuna", "poem_cma.integrations.scipy",
-    "poem_cma.integrations.tensorboard", "poem_cma.methods", "poem_cma.plots", "poem_cma.theory", "poem_cma.torch",
+    "poem_cma.integrations.tensorboard", "poem_cma.methods", "poem_cma.plots", "poem_cma.problems", "poem_cma.theory",
+    "poem_cma.torch",
 )  # fmt: skip
 
 

@@ -126,7 +126,7 @@ def test_the_losses_beside_others_have_a_folder_of_their_own(
         (("--suite", "rough,policies", "--problems", "hinge-w8a"), "no problem 'hinge-w8a'; "),
         (("--suite", "rough", "--methods", "pycmaa"), "no method 'pycmaa'; did you mean pycma"),
         (("--suite", "rough", "--methods", "zo-sgd"), "no method 'zo-sgd'; "),
-        (("--problems", "max-afine"), "no problem 'max-afine'; there are max-affine"),
+        (("--problems", "max-afine"), "no problem 'max-afine'; did you mean max-affine?"),
         (("--seeds", "3"), "--seeds and --budgets are for the suites"),
     ],
 )

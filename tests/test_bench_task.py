@@ -162,5 +162,5 @@ def test_who_takes_part_where() -> None:
     assert takes_part(PLAYERS["scipy-powell"], quiet)
     assert not takes_part(PLAYERS["dog"], problems.load("unshared-quadratic"))  # it has no gradients to give
     assert not takes_part(PLAYERS["cmaes"], problems.load("absolute-rank1-of-1000"))
-    with pytest.raises(ValueError, match="no method 'pycmaa'; there are pycma"):
+    with pytest.raises(ValueError, match="no method 'pycmaa'; did you mean pycma"):
         choose(["pycmaa"])

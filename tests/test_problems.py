@@ -391,7 +391,7 @@ def test_the_domain_of_weights_and_threshold() -> None:
 
 def test_names_and_errors(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert len(problems.names()) == len(set(problems.names())) >= 12
-    with pytest.raises(ValueError, match="there are hinge-mushrooms"):
+    with pytest.raises(ValueError, match="did you mean hinge-mushrooms"):
         problems.load("hinge-mushroom")
     with pytest.raises(ValueError, match="no problem"):
         problems.certify("zzz")

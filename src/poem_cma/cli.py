@@ -1,7 +1,5 @@
 """The command line: ``poem-cma``. What a command does is imported when it is run, so that help is quick."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -32,23 +30,6 @@ class Part(StrEnum):
     FIG2 = "fig2"
     TABLE1 = "table1"
     ALL = "all"
-
-
-@contextmanager
-def _experiments() -> Iterator[None]:
-    """The wheel leaves the experiments out, the arena's and the paper's: say where they are."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        if not (error.name or "").startswith(("poem_cma.bench", "poem_cma.campaign", "poem_cma.reproduce")):
-            raise
-        home = "https://github.com/poem-cma/poem-cma"
-        typer.echo(
-            "poem-cma: the experiments come with the repository, not with the installed package: "
-            f"git clone {home}, then `make run` or `make bench` in it",
-            err=True,
-        )
-        raise typer.Exit(1) from None
 
 
 def _version(wanted: bool) -> None:
@@ -84,9 +65,8 @@ def reproduce(
     Real sets are looked for in $POEM_CMA_DATA and in the user's cache, then downloaded. A stopped run goes on where it
     was when the same command is given again.
     """
-    with _experiments():
-        from poem_cma.reproduce.command import Stopped
-        from poem_cma.reproduce.command import reproduce as run
+    from poem_cma.reproduce.command import Stopped
+    from poem_cma.reproduce.command import reproduce as run
 
     try:
         run(part.value, full=full, seeds=seeds, jobs=jobs, out=out, iterations=iterations)
@@ -118,9 +98,8 @@ def bench(
     scores: simulators, policies, rough functions and noisy-bbob. Peers that are not installed (they are the extra named
     bench) are left out with a note. A stopped run goes on where it was when the same command is given again.
     """
-    with _experiments():
-        from poem_cma.bench.suites import BadInput, Stopped
-        from poem_cma.bench.suites import bench as run
+    from poem_cma.bench.suites import BadInput, Stopped
+    from poem_cma.bench.suites import bench as run
 
     names = [_names(text) or None for text in (problems, methods)]
     try:

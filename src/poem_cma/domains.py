@@ -128,7 +128,8 @@ class Box(ConvexSet):
 
     def _size(self, x: Array) -> float | Array:
         width = self._width()
-        return np.maximum(np.abs(x), np.where(np.isfinite(width), width, 0.0))
+        size: Array = np.maximum(np.abs(x), np.where(np.isfinite(width), width, 0.0))
+        return size
 
     def _width(self) -> float | Array:
         with np.errstate(over="ignore"):

@@ -77,7 +77,8 @@ class JointHistory:
     def _wide(self, entries: tuple[Any, ...]) -> Array:
         n, kinds = len(self._each), set(map(type, entries))
         if kinds == {np.ndarray}:
-            return np.concatenate(entries).reshape(-1, n)
+            joined: Array = np.concatenate(entries)
+            return joined.reshape(-1, n)
         if np.ndarray not in kinds:
             return np.repeat(np.array(entries, float), n).reshape(-1, n)
         return np.array([v[:, 0] if isinstance(v, np.ndarray) else [v] * n for v in entries])

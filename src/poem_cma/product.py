@@ -80,7 +80,8 @@ class _Product(ConvexSet):
         return _Product([(at, domain.shrunk(_at(reach, at))) for at, domain in self.parts])
 
     def _size(self, x: Array) -> float | Array:
-        return np.concatenate([np.broadcast_to(domain._size(x[at]), x[at].shape) for at, domain in self.parts])
+        sizes: Array = np.concatenate([np.broadcast_to(domain._size(x[at]), x[at].shape) for at, domain in self.parts])
+        return sizes
 
 
 def _at(value: float | Array, place: slice) -> float | Array:

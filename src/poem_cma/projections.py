@@ -69,8 +69,9 @@ def balls(X: Array, radius: float, center: float | Array) -> Array:
     distances = np.sqrt(squares)
     inside |= distances <= radius
     if not centred:
-        return np.where(inside, X, center + radius * (H / distances))
-    Y = H / np.where(inside, 1.0, distances)  # rows inside are divided and multiplied by one
+        moved: Array = np.where(inside, X, center + radius * (H / distances))
+        return moved
+    Y: Array = H / np.where(inside, 1.0, distances)  # rows inside are divided and multiplied by one
     if radius != 1.0:
         Y *= np.where(inside, 1.0, radius)
     return Y
@@ -98,8 +99,9 @@ def _weighted_direction(h: Array, rho: float, weight: Array) -> Array:
 
 def box(x: Array, lower: float | Array, upper: float | Array) -> Array:
     """Nearest point of {lower <= y <= upper}, which no weight moves."""
-    y = np.maximum(x, lower, dtype=x.dtype)  # np.clip takes twice as long on short arrays
-    return np.minimum(y, upper, out=y)
+    y: Array = np.maximum(x, lower, dtype=x.dtype)  # np.clip takes twice as long on short arrays
+    np.minimum(y, upper, out=y)
+    return y
 
 
 def simplex(x: Array, total: float, weight: Array | None = None) -> Array:

@@ -66,7 +66,7 @@ def make_request(*, full: bool, problems: list[str] | None, methods: list[str] |
         chosen = choose(methods)
         for name in problems or scale.problems:
             try:
-                library.load(name)
+                library.load(name, suite="losses")
                 found.append(name)
             except DatasetError as error:
                 notes.append(f"{name} is left out: {error}")

@@ -66,7 +66,7 @@ class Entry:
 
 @lru_cache(maxsize=1)  # w8a takes 120 MB
 def _load(name: str) -> Problem:
-    return problems.load(name)
+    return problems.load(name, suite="losses")
 
 
 def entries(request: Request) -> Iterator[Entry]:

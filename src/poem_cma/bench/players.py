@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
 from poem_cma.bench.peers import baselines, cma_family, deterministic, evosax_peers, first_order, nevergrad_peers, ours
 from poem_cma.bench.peers import spsa as noisyopt_spsa
 from poem_cma.bench.player import Player
 from poem_cma.problems import Problem
+from poem_cma.problems.suites import no_such
 
 __all__ = ["PLAYERS", "choose", "takes_part"]
 
@@ -30,8 +29,7 @@ def choose(names: list[str] | None) -> list[Player]:
     """
     for name in names or ():
         if name not in PLAYERS:
-            near = get_close_matches(name, PLAYERS, n=3) or PLAYERS
-            raise ValueError(f"no method {name!r}; there are {', '.join(near)}")
+            raise ValueError(no_such("method", name, PLAYERS))
     return [player for name, player in PLAYERS.items() if names is None or name in names]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from poem_cma.bench import command as arena
 from poem_cma.campaign.watch import BadInput, Stopped
-from poem_cma.problems.suites import SUITES
+from poem_cma.problems.suites import SUITES, no_such
 
 __all__ = ["BadInput", "Stopped", "bench"]
 
@@ -76,7 +76,7 @@ def _share_out(
 ) -> tuple[_Names | None, _Names | None]:
     """The problems and methods for the losses, and those for the field; None for whom nothing is left."""
     from poem_cma import problems as library
-    from poem_cma.bench.field.library import NotHere, names_of, no_such
+    from poem_cma.bench.field.library import NotHere, names_of
     from poem_cma.bench.field.players import PLAYERS as FIELD
     from poem_cma.bench.players import PLAYERS as ARENA
 

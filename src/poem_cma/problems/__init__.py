@@ -1,21 +1,28 @@
-"""Test problems whose least value is known: noisy and not, smooth and not, real and made up.
+"""Test problems: losses whose least value is known, and suites of black boxes that a judge scores.
 
 >>> from poem_cma import problems
 >>> problem = problems.load("noisy-quadratic")
 >>> result = problem.solve(method="poem", budget=2000, seed=0)
 >>> problem.gap(result.x) < 0.5
 True
+>>> queue = problems.load("queue")
+>>> queue.score(queue.x0, best=0.0)
+1.0
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from difflib import get_close_matches
+from typing import Any, Literal, overload
 
 from poem_cma.problems import closed, gaussian, programs, real
+from poem_cma.problems.black_box import BlackBox
 from poem_cma.problems.problem import Problem
+from poem_cma.problems.suites import SUITES, black_boxes, load_black_box, no_such
 
-__all__ = ["Problem", "certify", "load", "names"]
+__all__ = ["BlackBox", "Problem", "certify", "load", "names"]
+
+_LOSSES = "losses"
 
 _BUILDERS: dict[str, Callable[[], Problem]] = {
     **real.REAL,
@@ -30,35 +37,61 @@ _BUILDERS: dict[str, Callable[[], Problem]] = {
 }
 
 
-def names(*, real_data: bool = True) -> list[str]:
-    """The problems that `load` can build.
+def names(*, suite: str = "losses", real_data: bool = True) -> list[str]:
+    """The problems of a suite that `load` can build.
 
     Parameters
     ----------
+    suite : {"losses", "simulators", "policies", "rough", "noisy-bbob"}
     real_data : bool
-        False leaves out those that need a data set.
+        False leaves out the losses that need a data set.
 
     Examples
     --------
     >>> from poem_cma import problems
     >>> problems.names()[0], len(problems.names(real_data=False))
     ('hinge-mushrooms', 21)
+    >>> problems.names(suite="policies")[:3]
+    ['cartpole', 'mountain-car', 'pendulum-linear']
     """
+    _check(suite)
+    if suite != _LOSSES:
+        return black_boxes(suite)
     return [name for name in _BUILDERS if real_data or name not in real.REAL]
 
 
-def load(name: str) -> Problem:
-    """Build a problem; the same name gives the same problem, always.
+@overload
+def load(name: str) -> Any: ...
+@overload
+def load(name: str, *, suite: Literal["losses"]) -> Problem: ...
+@overload
+def load(name: str, *, suite: Literal["simulators", "policies", "rough", "noisy-bbob"]) -> BlackBox: ...
+@overload
+def load(name: str, *, suite: str | None) -> Any: ...
+def load(name: str, *, suite: str | None = None) -> Problem | BlackBox:
+    """Build a problem; the same name always gives the same problem.
 
     Parameters
     ----------
     name : str
-        One of `names()`.
+        One of `names(suite=...)`.
+    suite : {"losses", "simulators", "policies", "rough", "noisy-bbob"}, optional
+        Where to look for the name. By default, in the losses and then in the other suites: no two problems have the
+        same name.
+
+    Returns
+    -------
+    Problem or BlackBox
+        A `Problem` from the losses, a `BlackBox` from any other suite.
 
     Raises
     ------
+    ValueError
+        There is no such problem or suite.
     poem_cma.datasets.DatasetError
         The problem's data set cannot be found or fetched.
+    ImportError
+        The problem needs a package that is not installed.
 
     Examples
     --------
@@ -66,12 +99,19 @@ def load(name: str) -> Problem:
     >>> problem = problems.load("absolute-rank5-of-100")
     >>> problem.d, round(problem.optimum, 4)
     (100, 0.3989)
+    >>> queue = problems.load("queue")
+    >>> queue, queue.suite, queue.budgets
+    (BlackBox('queue', d=6, shared=True), 'rough', (300, 1000))
     """
-    return _builder(name)()
+    if suite is not None:
+        _check(suite)
+    if suite == _LOSSES or (suite is None and name in _BUILDERS):
+        return _builder(name)()
+    return load_black_box(name, suite, others=_BUILDERS if suite is None else ())
 
 
 def certify(name: str) -> tuple[float, float]:
-    """Work out afresh two numbers between which the least value lies.
+    """Work out afresh two numbers between which the least value of one of the losses lies.
 
     Takes seconds on real data, where `load` has the numbers at hand, and otherwise repeats what `load` does.
 
@@ -91,6 +131,10 @@ def certify(name: str) -> tuple[float, float]:
 
 def _builder(name: str) -> Callable[[], Problem]:
     if name not in _BUILDERS:
-        near = get_close_matches(name, _BUILDERS, n=3) or _BUILDERS
-        raise ValueError(f"no problem {name!r}; there are {', '.join(near)}")
+        raise ValueError(no_such("problem", name, _BUILDERS))
     return _BUILDERS[name]
+
+
+def _check(suite: str) -> None:
+    if suite not in (_LOSSES, *SUITES):
+        raise ValueError(f"no suite {suite!r}; there are {', '.join((_LOSSES, *SUITES))}")

@@ -28,7 +28,7 @@ def max_affine() -> Problem:
         name="max-affine",
         x0=np.zeros(d),
         domain=None,
-        fun=lambda X, _: (X @ A.T + b).max(axis=-1),
+        fun=lambda X, _: (np.einsum("ij,kj->ik", X, A) + b).max(axis=-1),  # X @ A.T may round a row by its company
         sample=lambda _: None,
         objective=lambda x: float((A @ x + b).max()),
         certificate=f"linear program: some average of the pieces has slope {away:.0e} and value {lower}; "

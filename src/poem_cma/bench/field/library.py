@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from functools import lru_cache
-from importlib import import_module
 
 from poem_cma.bench.provenance import source_digest
 from poem_cma.problems.black_box import BlackBox
-from poem_cma.problems.suites import SUITES, black_boxes
+from poem_cma.problems.suites import SUITES, black_boxes, load_black_box
 
-__all__ = ["NotHere", "load", "names_of", "no_such", "source_of"]
+__all__ = ["NotHere", "load", "names_of", "source_of"]
 
 #: The distribution to install for a module that is missing.
 _DISTRIBUTIONS = {
@@ -37,22 +35,15 @@ def names_of(suite: str) -> list[str]:
 def load(suite: str, name: str) -> BlackBox:
     """Build a problem; other suites, which may need packages that are missing, are left alone."""
     try:
-        built: BlackBox = import_module(SUITES[suite]).BLACK_BOXES[name]()
+        return load_black_box(name, suite)
     except Exception as error:
         raise NotHere(_why(error)) from None
-    return built
 
 
 def source_of(suite: str) -> str:
     """The checksum of a suite's source; another one makes its results out of date."""
     place = SUITES[suite].removeprefix("poem_cma.").replace(".", "/")
     return source_digest((f"{place}.py", place, "problems/black_box.py"))
-
-
-def no_such(what: str, name: str, known: list[str]) -> str:
-    """One line for a name that does not exist."""
-    near = get_close_matches(name, known, n=3)
-    return f"no {what} {name!r}; " + (f"did you mean {', '.join(near)}?" if near else f"there are {', '.join(known)}")
 
 
 def _why(error: Exception) -> str:
