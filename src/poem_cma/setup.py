@@ -12,6 +12,7 @@ import numpy as np
 from poem_cma import spectrum, theory
 from poem_cma._types import Array
 from poem_cma.arithmetic import equal, length
+from poem_cma.auto.far.rates import population
 from poem_cma.core import Method, Run
 from poem_cma.domains import Box
 
@@ -193,11 +194,13 @@ def _pairs(method: Method, d: int, budget: float) -> int:
 
 
 def working_memory(method: Method, x0: Array, ahead: int = 0) -> int:
-    """Bytes that a run takes: eight vectors; `auto` works in about sixteen, and in up to 32 directions.
+    """Bytes that a run takes: eight vectors, and three for each step ahead; `auto` holds some eight for each sample.
 
-    Each step that is asked ahead holds a state and, in `auto`, its directions.
+    Its samples are in double precision, whatever x0 is.
     """
-    return (8 + 3 * ahead if method.algorithm is None else 48 + 8 * ahead) * x0.nbytes
+    if method.algorithm is None:
+        return (8 + 3 * ahead) * x0.nbytes
+    return 8 * population(len(x0)) * 8 * len(x0)
 
 
 def machine_memory() -> float:
