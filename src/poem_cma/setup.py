@@ -18,6 +18,9 @@ from poem_cma.domains import Box
 #: With fewer calls `auto` leaves the work to its fallback.
 LEAST_SHARED = 20
 
+#: So many vectors in double precision are held by `auto`.
+GENERATION = 480
+
 __all__ = [
     "calls_per_step",
     "check_ahead",
@@ -193,11 +196,11 @@ def _pairs(method: Method, d: int, budget: float) -> int:
 
 
 def working_memory(method: Method, x0: Array, ahead: int = 0) -> int:
-    """Bytes that a run takes: eight vectors; `auto` works in about sixteen, and in up to 32 directions.
+    """Bytes that a run takes: eight vectors, and three for each step that is asked ahead.
 
-    Each step that is asked ahead holds a state and, in `auto`, its directions.
+    `auto` holds a generation of points several times over, in double precision.
     """
-    return (8 + 3 * ahead if method.algorithm is None else 48 + 8 * ahead) * x0.nbytes
+    return (8 + 3 * ahead) * x0.nbytes if method.algorithm is None else GENERATION * 8 * x0.size
 
 
 def machine_memory() -> float:
