@@ -10,21 +10,16 @@ import numpy as np
 
 from poem_cma._types import Array
 
-__all__ = ["COLUMNS", "EXTRA_COLUMNS", "History", "stacked"]
+__all__ = ["COLUMNS", "History", "stacked"]
 
 COLUMNS = ("nfev", "fun", "step_size", "smoothing", "distance", "gradient_norm", "effective_dimension")
-
-#: What `auto` tells beside: random directions or axes of a step, the size of the subspace it uses, the share of a new
-#: gradient that was found in it, and the standard deviation of the values.
-EXTRA_COLUMNS = ("directions", "subspace", "energy_share", "noise")
 
 
 class History:
     """A row for every step, thinned by half whenever there are more than `most` rows.
 
     The last row is always the last step. Columns are `COLUMNS`: calls so far; the smoothed value of recent probes; the
-    step size eta and smoothing radius mu; |x - x0|; the norm of the gradient estimate; d* (or d). `auto` has four more,
-    `EXTRA_COLUMNS`.
+    step size eta and smoothing radius mu; |x - x0|; the norm of the gradient estimate; d* (or d).
     """
 
     def __init__(self, most: int = 10_000) -> None:
@@ -62,7 +57,7 @@ class History:
     def arrays(self) -> Mapping[str, Array]:
         """The rows as arrays by name."""
         table = self.table(self.last)
-        names = (*COLUMNS, *EXTRA_COLUMNS)[: table.shape[1]]
+        names = COLUMNS[: table.shape[1]]
         columns: dict[str, Array] = {name: table[:, j] for j, name in enumerate(names)}
         columns["nfev"] = columns["nfev"].astype(np.int64)
         return HistoryView(columns)

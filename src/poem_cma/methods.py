@@ -267,7 +267,7 @@ def by_name(method: str | Method, **settings: Any) -> Method:
 
     Examples
     --------
-    >>> by_name("auto")  # the best there is
+    >>> by_name("auto")
     auto()
     """
     if isinstance(method, Method):

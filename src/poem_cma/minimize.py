@@ -68,7 +68,7 @@ def minimize(
     paired : bool
         False: every point draws its own xi.
     method : str or Method
-        "auto" (the best there is), "poem-cma", "poem", "tpbco", "tpge", "rsnso", or one made by a constructor in
+        "auto" (the default), "poem-cma", "poem", "tpbco", "tpge", "rsnso", or one made by a constructor in
         `poem_cma.methods`.
     domain : optional
         A `Ball`, `Box`, `Simplex`, `L1Ball`, `scipy.optimize.Bounds`, or any object with `project(x)` and `diameter`.

@@ -12,14 +12,12 @@ import numpy as np
 from poem_cma import spectrum, theory
 from poem_cma._types import Array
 from poem_cma.arithmetic import equal, length
+from poem_cma.auto.far.rates import population
 from poem_cma.core import Method, Run
 from poem_cma.domains import Box
 
 #: With fewer calls `auto` leaves the work to its fallback.
 LEAST_SHARED = 20
-
-#: So many vectors in double precision are held by `auto`.
-GENERATION = 480
 
 __all__ = [
     "calls_per_step",
@@ -196,11 +194,13 @@ def _pairs(method: Method, d: int, budget: float) -> int:
 
 
 def working_memory(method: Method, x0: Array, ahead: int = 0) -> int:
-    """Bytes that a run takes: eight vectors, and three for each step that is asked ahead.
+    """Bytes that a run takes: eight vectors, and three for each step ahead; `auto` holds thirteen for a sample.
 
-    `auto` holds a generation of points several times over, in double precision.
+    Its samples are in double precision, whatever x0 is.
     """
-    return (8 + 3 * ahead) * x0.nbytes if method.algorithm is None else GENERATION * 8 * x0.size
+    if method.algorithm is None:
+        return (8 + 3 * ahead) * x0.nbytes
+    return 13 * population(len(x0)) * 8 * len(x0)
 
 
 def machine_memory() -> float:

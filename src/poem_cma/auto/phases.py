@@ -30,7 +30,7 @@ from poem_cma.auto.noiseless.slopes import lengths
 from poem_cma.auto.noiseless.state import KINK, MINIMUM, Exact
 from poem_cma.auto.noiseless.state import begin as exact_from
 from poem_cma.auto.request import Draws, Request
-from poem_cma.auto.state import CHECK, DONE, EXACT, FAR, GATE, JUDGE, MEANS, NEAR, SCAN, AutoState
+from poem_cma.auto.state import CHECK, DONE, EXACT, FAR, GATE, JUDGE, MEANS, NEAR, SCAN, AutoState, Shown
 from poem_cma.core import smoothed_value
 
 __all__ = ["advance", "go_on", "plan"]
@@ -140,17 +140,18 @@ def _slopes_affordable(s: AutoState) -> bool:
 
 
 def _after_near(s: AutoState, values: list[Array], draws: Draws, address: int) -> AutoState:
-    near, moved = near_phase.advance(near_of(s), s.run, draws, address, values)
+    before = near_of(s)
+    near, moved = near_phase.advance(before, s.run, draws, address, values)
     s = s._replace(search=near)
     if not moved:
         return s
-    step = near.R / sqrt(near.G) if near.G else 0.0
-    return _look(_moved(s, values, step, radius(near, max(near.walk.axes, 1))))
+    step, slope = near.R / sqrt(near.G) if near.G else 0.0, sqrt(max(near.G - before.G, 0.0))
+    return _look(_moved(s, values, step, radius(near, max(near.walk.axes, 1)), slope))
 
 
 def _after_far(s: AutoState, values: list[Array], draws: Draws, address: int) -> AutoState:
     far = generation.advance(far_of(s), s.run, draws, address, values)
-    s = _moved(s._replace(search=far), values, far.sigma, far.spread)
+    s = _moved(s._replace(search=far), values, far.spread, far.spread, generation.slope(far, values))
     return _scan_again(s) if far.spread < COLLAPSED * far.first else _look(s)
 
 
@@ -249,11 +250,11 @@ def _look(s: AutoState) -> AutoState:
     return s._replace(phase=CHECK, judge=progress.comparison(s.progress, s.run, s.average))
 
 
-def _moved(s: AutoState, values: list[Array], step: float, distance: float) -> AutoState:
+def _moved(s: AutoState, values: list[Array], step: float, distance: float, slope: float) -> AutoState:
     """The state after a step: the averages, the clock and what is shown."""
     t = s.clock.t
     value, spread = smoothed_value(s.shown.value, s.shown.spread, t, [f for F in values for f in F.tolist()])
-    shown = s.shown._replace(value=value, spread=spread, step=step, distance=distance)
+    shown = Shown(value, spread, step, distance, slope)
     kept = averages.add(s.averages, s.search.x)
     return s._replace(clock=s.clock._replace(t=t + 1), averages=kept, shown=shown)
 

@@ -32,6 +32,7 @@ ELSEWHERE = (0.1, 0.01, 10.0, 1e-3, 100.0, 1e-4, 1e3, 1e-5, 1e4)
 #: No length below this part of the first one is tried, and none above this multiple: a linear function falls for ever.
 LEAST, GREATEST = 1e-10, 1e10
 
+#: Lengths are tried a factor of 10 apart, and then one in between.
 COARSE, FINE = 10.0, 10.0**0.5
 #: Beyond the first length, changes must grow by this factor: a function that saturates looks alike everywhere.
 GROWS = 2.0

@@ -73,18 +73,15 @@ def as_workers(workers: Any) -> Workers | None:
 #: So many calls for each worker are in flight: one or two that it works on, and as many that it has at hand.
 CALLS_A_WORKER = 4
 
-#: A step of `auto` has about so many: four directions around a base.
-CALLS_OF_AUTO = 5
-
 #: Of the steps of a run, no more than one in so many is in flight at a time.
 LEAST_STEPS = 50
 
 
 def auto_ahead(workers: Workers | None, method: Method, budget: int) -> int:
     """How many steps must be asked before the one under way is complete, so that all workers are busy."""
-    if workers is None:
+    if workers is None or method.algorithm is not None:  # a generation of `auto` is a batch already
         return 0
-    calls = method.difference.calls if method.algorithm is None else CALLS_OF_AUTO
+    calls = method.difference.calls
     return max(0, min(ceil(CALLS_A_WORKER * _count(workers.executor) / calls), budget // (LEAST_STEPS * calls)) - 1)
 
 

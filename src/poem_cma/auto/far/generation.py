@@ -22,7 +22,7 @@ from poem_cma.auto.far.state import Far, Shape, decomposed
 from poem_cma.auto.request import Draws, Request, at, longest
 from poem_cma.core import Run
 
-__all__ = ["advance", "requests"]
+__all__ = ["advance", "requests", "slope"]
 
 #: Where all values are equal, the step size grows by this factor.
 FLAT = 1.1
@@ -112,6 +112,14 @@ def _bent(far: Far, after: Far, up: Array, down: Array, F: Array, centre: float)
     k = k[whole] / (far.sigma**2 * np.maximum(lengths, 1e-30))
     shape, sums = bend(after.shape, after.curvature, up[whole], k, after.noise)
     return after._replace(shape=shape, curvature=sums)
+
+
+def slope(far: Far, values: list[Array]) -> float:
+    """A typical slope along the pairs of a generation, for the history."""
+    F = values[0][far.shape.full :][: population(len(far.x))]
+    D = F[: len(F) // 2] - F[len(F) // 2 :]
+    D = D[np.isfinite(D)]
+    return float(np.abs(D).max(initial=0.0) / (2.0 * far.spread * np.sqrt(len(far.x))))
 
 
 def _bounded(sigma: float, shape: Shape, run: Run) -> float:
