@@ -12,6 +12,7 @@ from auto_helpers import numbered
 from runs import bits
 
 import poem_cma as pc
+from poem_cma.result import Status
 
 METHODS = ["auto", "near", "far"]
 D = 6
@@ -242,7 +243,7 @@ def test_every_budget_is_kept_and_nearly_used(method: str) -> None:
         )
         assert result.nfev <= budget
         if budget >= (200 if method == "near" else 40):  # near steps need the scan and the gate
-            assert result.nfev >= 0.5 * budget
+            assert result.nfev >= 0.5 * budget or result.status == Status.CONVERGED
         assert np.abs(result.x - 1.0).sum() <= d * (1.0 + 1e-9)  # never worse than x0, without noise
 
 

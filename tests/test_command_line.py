@@ -113,7 +113,7 @@ def test_a_function_with_samples_and_its_dimension(folder: pathlib.Path) -> None
     place = ["mine.py:noisy", "--sample", "mine:draw", "--x0", "0,0", "--seed", "0"]
     code, out, _ = command("minimize", *place, "--budget", "300", "--workers", "2", "--batch", "auto")
     assert code == 0
-    assert "calls: 300" in out or "calls: 299" in out  # a pair is not asked by half
+    assert 270 < int(out.split("calls: ")[1].split()[0]) <= 300  # a generation is not asked by half
     code, out, _ = command("dimension", *place, "--samples", "50", "--json")
     assert code == 0
     assert json.loads(out)["calls"] == 100

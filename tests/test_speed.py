@@ -56,24 +56,25 @@ def test_a_step_of_poem_takes_few_function_calls() -> None:
     assert seen["c_call"] / steps < 38
 
 
-@pytest.mark.parametrize(("vectorized", "python", "compiled"), [(False, 21.5, 34), (True, 20.5, 29.5)])
-def test_a_step_of_auto_takes_few_function_calls(vectorized: bool, python: float, compiled: float) -> None:
-    """For each oracle call, in steps along four random directions; the objective included."""
-
-    def funnel(X: np.ndarray) -> Any:
-        return np.abs(X).sum(axis=-1)
-
-    method = pc.methods.auto(newton=False, common=False)  # steps as where there is noise
-    opt = pc.Optimizer(np.full(D, 0.05), method=method, domain=pc.Ball(1.0), budget=2000, seed=0)
-    oracle = Oracle(funnel, None, Streams(0), vectorized)
-    while opt.nfev < 1110:  # the average was compared with x_0 for the last time
+@pytest.mark.parametrize("method", ["near", "far"])
+def test_a_step_of_auto_takes_few_function_calls(method: str) -> None:
+    """For each oracle call, the objective included: a walk or a generation is one probe of many points."""
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(50, D))
+    opt = pc.Optimizer(np.full(D, 0.05), method=method, domain=pc.Ball(1.0), budget=20_000, seed=0)
+    oracle = Oracle(lambda x, i: abs(float(A[i] @ x) - 1.0), lambda rng: int(rng.integers(50)), Streams(0))
+    while opt._state.phase != method:
         opt.answer(oracle.evaluate)
     before = opt.nfev
-    seen = calls_of(lambda: [opt.answer(oracle.evaluate) for _ in range(160)])
+    seen = calls_of(lambda: [opt.answer(oracle.evaluate) for _ in range(200)])
     told = opt.nfev - before
-    assert told == 800  # five a stage: no sample is flat
-    assert seen["call"] / told < python
-    assert seen["c_call"] / told < compiled
+    assert told > 1000
+    assert seen["call"] / told < LIMITS[method][0]
+    assert seen["c_call"] / told < LIMITS[method][1]
+
+
+#: Calls of Python's functions and of compiled ones for each oracle call.
+LIMITS = {"near": (60, 90), "far": (60, 90)}
 
 
 def test_a_run_does_not_wait_for_scipy_to_be_imported() -> None:
@@ -148,24 +149,16 @@ def test_auto_works_in_the_memory_that_is_stated() -> None:
     assert peak < setup.working_memory(pc.methods.auto(), x0)
 
 
-@pytest.mark.parametrize(("d", "budget", "k"), [(200_000, 120, 5), (20_000, 4000, 24)])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_auto_works_in_eight_vectors_and_two_for_each_direction(d: int, budget: int, k: int, dtype: Any) -> None:
-    """k directions are asked on one sample at x0, and four later on."""
-    x0 = np.zeros(d, dtype)
-
-    def far(x: np.ndarray) -> float:
-        return float(np.abs(x[:100] - 3.0).sum())
-
-    pc.minimize(far, x0[:50], budget=100, seed=0)  # imports, caches
+@pytest.mark.parametrize("method", ["near", "far"])
+def test_its_regimes_work_in_that_memory_too(method: str) -> None:
+    x0 = np.zeros(20_000)
     tracemalloc.start()
     try:
-        result = pc.minimize(far, x0, budget=budget, seed=0)
+        pc.minimize(lambda x: float(np.abs(x[:100] - 3.0).sum()), x0, method=method, budget=2000, seed=0)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert result.history["directions"].max() <= k
-    assert peak < (8.0 + 2.0 * k) * x0.nbytes + 400_000
+    assert peak < setup.working_memory(pc.methods.auto(), x0)
 
 
 def test_steps_leave_nothing_behind() -> None:

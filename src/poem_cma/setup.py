@@ -194,13 +194,13 @@ def _pairs(method: Method, d: int, budget: float) -> int:
 
 
 def working_memory(method: Method, x0: Array, ahead: int = 0) -> int:
-    """Bytes that a run takes: eight vectors, and three for each step ahead; `auto` holds some eight for each sample.
+    """Bytes that a run takes: eight vectors, and three for each step ahead; `auto` holds thirteen for a sample.
 
     Its samples are in double precision, whatever x0 is.
     """
     if method.algorithm is None:
         return (8 + 3 * ahead) * x0.nbytes
-    return 8 * population(len(x0)) * 8 * len(x0)
+    return 13 * population(len(x0)) * 8 * len(x0)
 
 
 def machine_memory() -> float:

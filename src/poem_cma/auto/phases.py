@@ -45,6 +45,8 @@ HALF = 0.5
 SAME = 1e-9
 #: That search looks around the end at this part of the first distance.
 AROUND = 0.01
+#: A search by slopes needs so many gradients; for more variables their points, two for each, are too large.
+GRADIENTS, MOST_SLOPES = 4, 3000
 #: So many results of earlier searches are remembered.
 FORMER = 3
 #: Before near steps the scan is repeated on means over budget / 500 samples, 4 to 16: a length costs 5% at most.
@@ -113,7 +115,7 @@ def _after_scan(s: AutoState, values: list[Array], draws: Draws, address: int) -
 
 def _after_gate(s: AutoState, values: list[Array], *_: Any) -> AutoState:
     s = s._replace(gate=gate.decide(s.gate, s.x, s.gate.h, values))
-    if s.gate.noiseless and regime(s) is None:
+    if s.gate.noiseless and regime(s) is None and _slopes_affordable(s):
         if s.averages.t > 0:  # a search by pairs that has not come to its end says nothing of a kink
             return _exact(s._replace(lowest=inf), s.search.x, s.gate.h)
         return _exact(s, s.scan.centre, s.gate.h)
@@ -129,6 +131,12 @@ def _after_gate(s: AutoState, values: list[Array], *_: Any) -> AutoState:
         return (_near if near else _far)(s, s.scan.centre, s.scan.h)
     again = scan.begin(s.run, s.scan.centre, s.scan.h, samples)
     return s._replace(phase=MEANS, scan=again._replace(found=s.scan.found, gain=s.scan.gain))
+
+
+def _slopes_affordable(s: AutoState) -> bool:
+    """Whether a few gradients by differences along all variables fit into the budget, and their points into memory."""
+    d = len(s.run.x0)
+    return d <= MOST_SLOPES and GRADIENTS * (d + 2) <= s.run.budget - s.clock.nfev
 
 
 def _after_near(s: AutoState, values: list[Array], draws: Draws, address: int) -> AutoState:
