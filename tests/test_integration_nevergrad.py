@@ -115,7 +115,7 @@ def test_the_best_candidate_told_before_the_first_ask_is_the_start() -> None:
 
 
 def test_a_suggestion_before_the_first_ask() -> None:
-    optimizer = make("PoemAuto", ng.p.Array(shape=(2,)), budget=100)
+    optimizer = make("POEM", ng.p.Array(shape=(2,)), budget=100)
     optimizer.suggest(np.array([0.5, 0.9]))
     candidate = optimizer.ask()
     np.testing.assert_array_equal(candidate.value, [0.5, 0.9])

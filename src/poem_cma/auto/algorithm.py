@@ -66,6 +66,10 @@ class Auto:
         clock = s.clock._replace(asked=s.clock.asked + len(plan), samples=s.clock.samples + max(fresh, 0), nfev=nfev)
         told = [np.array(F, dtype=float) for F in values]
         with np.errstate(all="ignore"):  # values near 1e300, and points that failed
+            if not clock.unit and (unit := _unit(told)):
+                clock = clock._replace(unit=unit)
+                s = s._replace(shown=s.shown._replace(value=s.shown.value / unit, spread=s.shown.spread / unit))
+            told = [F / (clock.unit or 1.0) for F in told]
             return phases.advance(s._replace(clock=clock), told, draws, s.clock.asked)
 
     def ahead(self, method: Method, s: AutoState, flight: list[AutoState]) -> AutoState | None:
@@ -97,6 +101,16 @@ class Auto:
     def with_budget(self, s: AutoState, run: Run, draws: Draws) -> AutoState:
         """The state of a run that goes on with another budget."""
         return phases.go_on(s._replace(run=run), draws)
+
+
+def _unit(values: list[Array]) -> float:
+    """A power of two near the median of the differences that are not zero; zero if there is none.
+
+    Squares of values are then far from the limits of floating point, whatever the unit of F.
+    """
+    D = np.abs(np.concatenate([F[1:] - F[0] for F in values]))
+    D = D[np.isfinite(D) & (D > 0.0)]
+    return float(2.0 ** np.floor(np.log2(np.median(D)))) if len(D) else 0.0
 
 
 AUTO, ONLY_NEAR, ONLY_FAR = Auto(), Auto(NEAR), Auto(FAR)

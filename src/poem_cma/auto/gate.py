@@ -153,7 +153,7 @@ def _predicted(changes: Array, ends: Array) -> bool:
 def _agree(a: Array, b: Array) -> bool:
     """Whether correlation and coefficient are high enough."""
     aa, ab, bb = float(a @ a), float(a @ b), float(b @ b)
-    return ab > CORRELATION * np.sqrt(aa * bb) and 1.0 / RATIO < ab / aa < RATIO
+    return ab > CORRELATION * np.sqrt(aa * bb) and aa / RATIO < ab < aa * RATIO
 
 
 def _convex(bounds: Array, changes: Array) -> bool:

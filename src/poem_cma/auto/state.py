@@ -35,10 +35,11 @@ class Clock(NamedTuple):
     asked: int  # requests
     samples: int  # xi's
     nfev: int  # evaluations
+    unit: float = 0.0  # of values, a power of two; zero until values differ
 
 
 class Shown(NamedTuple):
-    """What the history records of the last step."""
+    """What the history records of the last step; values and slopes in the unit of the clock."""
 
     value: float  # smoothed over recent steps
     spread: float
@@ -115,17 +116,17 @@ class AutoState(NamedTuple):
     @property
     def g_norm(self) -> float:
         """The norm of the last gradient."""
-        return self.shown.slope
+        return self.shown.slope * (self.clock.unit or 1.0)
 
     @property
     def value(self) -> float:
         """The smoothed value."""
-        return self.shown.value
+        return self.shown.value * (self.clock.unit or 1.0)
 
     @property
     def value_spread(self) -> float:
         """How far values are from it."""
-        return self.shown.spread
+        return self.shown.spread * (self.clock.unit or 1.0)
 
     @property
     def unit(self) -> float:

@@ -54,7 +54,7 @@ def due(noise: Noise) -> bool:
 
 def share(noise: Noise) -> float:
     """The share of the squared differences that is noise."""
-    if noise.seen < NEEDED or noise.all <= 0.0:
+    if noise.seen < NEEDED or not 0.0 < noise.all < np.inf:
         return 0.0
     return float(np.clip(1.0 - noise.both / noise.all, 0.0, 1.0))
 
