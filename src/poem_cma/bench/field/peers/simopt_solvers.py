@@ -2,8 +2,7 @@
 
 A macroreplication has the random-number streams of its seed, as SimOpt lays them out. Where noise is shared, solutions
 have common random numbers, which is SimOpt's default; elsewhere this is turned off.
-Its SPSA is left out: in version 1.2.4 it breaks down with NumPy 2.4, because it takes an array of one element for a
-number.
+Version 1.2.4 asks for NumPy before 2.4; with a later one its SPSA breaks down.
 """
 
 from __future__ import annotations
@@ -62,6 +61,11 @@ def _any(problem: BlackBox) -> bool:
     return _simopt_problem(problem) is not None
 
 
+def _spsa(problem: BlackBox) -> bool:
+    """SimOpt's SPSA needs the NumPy that SimOpt asks for."""
+    return np.lib.NumpyVersion(np.__version__) < "2.4.0" and _in_a_box(problem)
+
+
 def _player(name: str, title: str, module: str, kind: str, where: Callable[[BlackBox], bool]) -> FieldPlayer:
     return FieldPlayer(
         name, title, partial(play, module=module, kind=kind), "its defaults, by SimOpt's own machinery",
@@ -72,5 +76,6 @@ def _player(name: str, title: str, module: str, kind: str, where: Callable[[Blac
 PLAYERS = [
     _player("simopt-astrodf", "SimOpt ASTRO-DF", "astrodf", "ASTRODF", _in_a_box),
     _player("simopt-neldmd", "SimOpt Nelder-Mead", "neldmd", "NelderMead", _in_a_box),
+    _player("simopt-spsa", "SimOpt SPSA", "spsa", "SPSA", _spsa),
     _player("simopt-rndsrch", "SimOpt random search", "randomsearch", "RandomSearch", _any),
 ]
