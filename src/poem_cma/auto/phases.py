@@ -223,7 +223,7 @@ NOISE = 4.0
 
 
 def _far(s: AutoState, x: Array, h: float) -> AutoState:
-    return _searched(s._replace(phase=FAR, search=far_from(x, h)), x)
+    return _searched(s._replace(phase=FAR, search=far_from(x, h, s.scan.informative)), x)
 
 
 def _exact(s: AutoState, x: Array, h: float) -> AutoState:

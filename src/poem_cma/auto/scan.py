@@ -9,7 +9,7 @@ first scale is the largest h with p(h) >= 1/10.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,6 +36,8 @@ LEAST, GREATEST = 1e-10, 1e10
 COARSE, FINE = 10.0, 10.0**0.5
 #: Beyond the first length, changes must grow by this factor: a function that saturates looks alike everywhere.
 GROWS = 2.0
+#: A change is seen if it is so many times a typical change at one and the same point.
+SEEN = 2.0
 #: How far the base is from x0, in units of the length.
 NEARBY = 0.1
 
@@ -51,6 +53,8 @@ class Scan(NamedTuple):
     shares: Array  # (n,) of points that were lower, among those that changed
     falls: Array  # (n,) a typical fall, relative to a typical rise
     changes: Array  # (n,) the median change
+    noise: float  # a typical change of F at one and the same point
+    informative: float  # the share of the directions in which anything has changed, at the last length
     found: Array  # the best point seen
     gain: float  # how much lower it was
 
@@ -59,7 +63,7 @@ def begin(run: Run, centre: Array, start: float | None = None, samples: int = 1)
     """A scan from the outside, or from a given length, on means over so many common samples."""
     h = start or min(OUTSIDE * first_unit(centre), longest(run))
     nothing = np.zeros(0)
-    return Scan(centre, h, False, samples, nothing, nothing, nothing, nothing, centre, 0.0)
+    return Scan(centre, h, False, samples, nothing, nothing, nothing, nothing, 0.0, 1.0, centre, 0.0)
 
 
 def directions(run: Run) -> int:
@@ -83,18 +87,22 @@ def requests(scan: Scan, run: Run, draws: Draws, address: int) -> list[Request]:
     """The points of all directions. A direction has a xi of its own, or all share the same few."""
     X = triples(scan, run, draws, address)
     if scan.samples == 1:
-        return [at(points, i) for i, points in enumerate(X)]
+        again = 0 if len(scan.lengths) else 1  # at the first length the bases are evaluated twice
+        return [at(np.concatenate([points, points[:again]]), i) for i, points in enumerate(X)]
     return [at(X.reshape(-1, X.shape[2]), j) for j in range(scan.samples)]
 
 
 def update(scan: Scan, run: Run, draws: Draws, address: int, values: list[Array]) -> Scan:
     """The scan after the values at a length."""
     F = np.array(values) if scan.samples == 1 else np.mean(values, axis=0).reshape(-1, 3)
-    D = (F[:, 1:] - F[:, :1]).ravel()
+    D = (F[:, 1:3] - F[:, :1]).ravel()
     D = np.where(np.isfinite(D), D, np.nan)
     fell, rose = -D[D < 0], D[D > 0]
     changed = len(fell) + len(rose)
+    if F.shape[1] > 3:
+        scan = scan._replace(noise=float(np.nanmedian(np.abs(F[:, 3] - F[:, 0]))))
     scan = scan._replace(
+        informative=float((F[:, :3] != F[:, :1]).any(axis=1).mean()),
         lengths=np.append(scan.lengths, scan.h),
         shares=np.append(scan.shares, len(fell) / changed if changed else 0.0),
         falls=np.append(scan.falls, np.median(fell) / np.median(rose) if len(fell) and len(rose) else float(len(fell))),
@@ -109,11 +117,16 @@ def update(scan: Scan, run: Run, draws: Draws, address: int, values: list[Array]
     return scan._replace(h=_result(scan), over=True) if following is None else scan._replace(h=following)
 
 
+def seen(scan: Scan) -> Any:
+    """At which lengths F changes more than at one and the same point."""
+    return scan.changes > SEEN * scan.noise
+
+
 def good(scan: Scan) -> Array:
     """Which of the lengths are good. One beyond the first is good only if F changes much more there."""
-    lengths, changes = scan.lengths, scan.changes
+    lengths, changes = scan.lengths, np.where(seen(scan), scan.changes, 0.0)
     shorter = np.array([changes[lengths < h].max(initial=0.0) for h in lengths])
-    grown = (lengths <= lengths[0]) | (changes > GROWS * shorter)
+    grown = (lengths <= lengths[0]) | (scan.changes > GROWS * shorter)
     fine: Array = (scan.shares >= LOWER) & (scan.falls >= FALL) & grown
     return fine
 
@@ -121,8 +134,9 @@ def good(scan: Scan) -> Array:
 def _next(scan: Scan, run: Run) -> float | None:
     """The length to try next; None at the end."""
     lengths = scan.lengths
-    if not scan.changes.any() and not scan.shares.any():  # nothing has changed anywhere
-        rest = [lengths[0] * far for far in ELSEWHERE if lengths[0] * far <= longest(run)]
+    if not seen(scan).any() and (scan.noise > 0.0 or not scan.shares.any()):  # nothing was seen anywhere
+        least = 1.0 if scan.noise > 0.0 else 0.0  # what noise hides is seen further out
+        rest = [lengths[0] * far for far in ELSEWHERE if far > least and lengths[0] * far <= longest(run)]
         return rest[len(lengths) - 1] if len(lengths) <= len(rest) else None
     if not good(scan).any():
         inner = float(lengths.min()) / COARSE

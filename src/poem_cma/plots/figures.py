@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from poem_cma.plots.panels import GREY, Curve, Panel, of_comparison, of_result, of_spectrum
 
 if TYPE_CHECKING:
@@ -94,7 +96,8 @@ def _curve(axes: Any, curve: Curve) -> None:
     elif curve.kind == "points":
         assert curve.low is not None
         assert curve.high is not None
-        error = [curve.y - curve.low, curve.high - curve.y]
+        # Lists: matplotlib takes an array of one number for a number, of which NumPy before 2.4 warns.
+        error = [np.subtract(curve.y, curve.low).tolist(), np.subtract(curve.high, curve.y).tolist()]
         axes.errorbar(curve.x, curve.y, error, fmt="o", ms=4, capsize=2, lw=1, color=curve.colour, label=label)
     else:
         axes.plot(curve.x, curve.y, ls=_STYLES[curve.dash], color=curve.colour, lw=1.6, label=label)

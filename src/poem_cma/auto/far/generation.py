@@ -24,7 +24,7 @@ from poem_cma.core import Run
 
 __all__ = ["advance", "requests", "slope"]
 
-#: Where all values are equal, the step size grows by this factor.
+#: Where all values are equal, in more generations than samples explain, the step size grows by this factor.
 FLAT = 1.1
 #: No step size is longer, also where F is flat or falls for ever: squares of lengths must not overflow.
 LONGEST = 1e120
@@ -58,7 +58,8 @@ def advance(far: Far, run: Run, draws: Draws, address: int, values: list[Array])
     if not np.isfinite(F).any():  # as a rule the sample has failed as a whole, which says nothing of the step size
         return far._replace(sigma=far.sigma / FLAT) if centre and np.isfinite(values[0][0]) else far
     if np.nanmax(F) == np.nanmin(F):
-        return far._replace(sigma=_bounded(FLAT * far.sigma, far.shape, run))
+        longer = FLAT if far.flat >= far.patience else 1.0
+        return far._replace(sigma=_bounded(longer * far.sigma, far.shape, run), flat=far.flat + 1)
     r = rates(d, len(F), far.shape.full)
     Y = (X - far.x) / far.sigma  # where it was evaluated
     order = np.argsort(np.where(np.isfinite(F), F, np.inf), kind="stable")
@@ -95,7 +96,7 @@ def advance(far: Far, run: Run, draws: Draws, address: int, values: list[Array])
         return far
     shape = decomposed(C)
     sigma = _bounded(sigma, shape, run)
-    after = far._replace(x=x, sigma=sigma, path=path, long_path=long_path, t=t, shape=shape)
+    after = far._replace(x=x, sigma=sigma, path=path, long_path=long_path, t=t, shape=shape, flat=0)
     if far.shape.full:
         after = _bent(far, after, Y[:half], Y[half:], F, float(values[0][0]))
     return after if np.isfinite(after.shape.axes).all() and np.isfinite(after.shape.C).all() else far

@@ -50,6 +50,8 @@ class Far(NamedTuple):
     path: Array  # of the whitened steps, for the step size
     long_path: Array  # of the steps, for the covariance
     t: int  # generations
+    patience: float  # generations without any change of F that are no surprise
+    flat: int  # such generations in a row
     curvature: Array  # (3,) decayed sums of 1, k and k^2 over the pairs
     noise: Noise
 
@@ -59,14 +61,16 @@ class Far(NamedTuple):
         return self.sigma * float(np.sqrt(np.mean(self.shape.axes**2)))
 
 
-def begin(x: Array, h: float) -> Far:
-    """Around x, with samples at a typical distance of h."""
+def begin(x: Array, h: float, informative: float = 1.0) -> Far:
+    """Around x, with samples at a typical distance of h; F changes there on so large a share of the samples."""
     d = len(x)
     full = d <= MOST_FULL
     shape = Shape(np.eye(d) if full else np.ones(d), np.ones(d), np.eye(d) if full else np.zeros((0, 0)))
     zero = np.zeros(d)
     sigma = h / np.sqrt(d)
-    return Far(x, sigma, sigma, shape, zero, zero, 0, np.zeros(3), no_noise())
+    return Far(
+        x, sigma, sigma, shape, zero, zero, 0, RARE / max(informative, LEAST_SHARE) - RARE, 0, np.zeros(3), no_noise()
+    )
 
 
 def decomposed(C: Array) -> Shape:
@@ -78,5 +82,8 @@ def decomposed(C: Array) -> Shape:
     return Shape(C, np.sqrt(np.maximum(squares, LEAST * squares[-1])), basis)
 
 
+#: If F changes on a share p of the samples, RARE / p of them in a row without a change are no surprise (e^-3 is 5%). A
+#: scan that has seen one change in twelve directions knows no more than that p may be as small as LEAST_SHARE.
+RARE, LEAST_SHARE = 3.0, 1 / 24
 #: Eigenvalues below this part of the largest are rounding.
 LEAST = 1e-14
