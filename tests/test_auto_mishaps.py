@@ -28,16 +28,18 @@ def regression(d: int, absurd: float | None, seed: int, rate: float = 0.002, **o
     return float(np.abs(A @ (result.x - solution)).mean() / np.abs(A @ solution).mean())
 
 
-@pytest.mark.parametrize("absurd", [1e30, 1e300, -1e300])
+EARLY = pytest.mark.xfail(strict=False, reason="an absurd slope among the first eight of near steps is not cut")
+
+
+@pytest.mark.parametrize("absurd", [pytest.param(1e30, marks=EARLY), 1e300, -1e300])
 @pytest.mark.parametrize("d", [10, 60])
-@pytest.mark.xfail(strict=False, reason="an absurd slope among the first eight of near steps is not cut")
 def test_a_mishap_does_not_end_the_run(d: int, absurd: float) -> None:
     """One call in 500 is far off: at x_0, on the ray, in steps, or in the last comparison."""
     usual = [regression(d, None, seed) for seed in range(6)]
     assert np.mean([regression(d, absurd, seed) for seed in range(6)]) < 2.0 * np.mean(usual)
 
 
-@pytest.mark.xfail(strict=False, reason="an absurd slope among the first eight of near steps is not cut")
+@EARLY
 def test_many_mishaps() -> None:
     assert max(regression(10, 1e30, seed, rate=0.02) for seed in range(3)) < 0.1
 
@@ -55,7 +57,6 @@ def test_samples_with_failed_calls_are_not_taken_for_known() -> None:
     assert np.median([regression(10, np.nan, seed, rate=0.05) for seed in range(5)]) < 1.5 * usual
 
 
-@pytest.mark.xfail(strict=False, reason="an axis of a rare large sample is cut")
 def test_rare_large_samples_count() -> None:
     """One sample in ten is a thousand times as large as the others and pulls the other way: it is not left out."""
 
@@ -85,6 +86,7 @@ def _example(*case: Any) -> Any:
     return example(**dict(zip(names, case, strict=True)))
 
 
+@_example("absolute", "ball", 2, 20, 0, np.nan, 0.3, False, 155)
 @_example("absolute", "ball", 2, 20, -9, 1e300, 0.3, True, 114)
 @_example("largest", "simplex", 48, 1500, 31, 1e30, 0.01, True, 275)
 @_example("mostly flat", "ball", 2, 20, 0, 1e300, 0.3, True, 1)
