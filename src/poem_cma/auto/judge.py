@@ -99,4 +99,5 @@ def better(a: Array, b: Array) -> bool:
     t = t_value(a, b)
     with np.errstate(invalid="ignore"):
         D = a - b
-    return t < -LIKELY or (t < -HINT and float(np.nanmedian(D)) <= 0.0)
+    known = D[~np.isnan(D)]  # there may be none, where one of the two has failed on every sample
+    return t < -LIKELY or (t < -HINT and len(known) > 0 and float(np.median(known)) <= 0.0)
