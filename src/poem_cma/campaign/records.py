@@ -13,9 +13,19 @@ __all__ = ["finished", "load", "save"]
 
 
 def save(folder: Path, cell: Cell, result: Mapping[str, Any]) -> None:
-    """Write a finished cell; NaN and infinity have no place in JSON."""
-    about = header(cell) | {"result": dict(result)}
-    write_text(cell.files(folder)[1], json.dumps(about, sort_keys=True, allow_nan=False) + "\n")
+    """Write a finished cell; NaN and infinity have no place in JSON.
+
+    What the result says under ``time`` has a file of its own, so that the cell's file is the same in every run.
+    """
+    path = cell.files(folder)[1]
+    rest = dict(result)
+    if (taken := rest.pop("time", None)) is not None:
+        write_text(_times(path), json.dumps(taken, sort_keys=True, allow_nan=False) + "\n")
+    write_text(path, json.dumps(header(cell) | {"result": rest}, sort_keys=True, allow_nan=False) + "\n")
+
+
+def _times(path: Path) -> Path:
+    return path.with_suffix(".time")
 
 
 def finished(folder: Path, cell: Cell) -> bool:
@@ -26,9 +36,11 @@ def finished(folder: Path, cell: Cell) -> bool:
 def load(folder: Path, cell: Cell) -> dict[str, Any] | None:
     """The result of a finished cell, or None."""
     try:
-        found = json.loads(cell.files(folder)[1].read_bytes())
+        path = cell.files(folder)[1]
+        found = json.loads(path.read_bytes())
         if matches(cell, found) and isinstance(found["result"], dict):
-            return found["result"]
+            taken = {"time": json.loads(_times(path).read_bytes())} if _times(path).exists() else {}
+            return found["result"] | taken
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         pass
     return None
