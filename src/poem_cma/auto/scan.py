@@ -100,7 +100,9 @@ def update(scan: Scan, run: Run, draws: Draws, address: int, values: list[Array]
     fell, rose = -D[D < 0], D[D > 0]
     changed = len(fell) + len(rose)
     if F.shape[1] > 3:
-        scan = scan._replace(noise=float(np.nanmedian(np.abs(F[:, 3] - F[:, 0]))))
+        repeated = np.abs(F[:, 3] - F[:, 0])
+        repeated = repeated[np.isfinite(repeated)]
+        scan = scan._replace(noise=float(np.median(repeated)) if len(repeated) else 0.0)
     scan = scan._replace(
         informative=float((F[:, :3] != F[:, :1]).any(axis=1).mean()),
         lengths=np.append(scan.lengths, scan.h),
