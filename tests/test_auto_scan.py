@@ -116,7 +116,11 @@ def test_the_lowest_point_is_kept_for_the_last_comparison() -> None:
 
     opt = pc.Optimizer(np.zeros(D), method="far", budget=3000, seed=1)
     s = drive(opt, f, lambda s: s.scan.over)._state
-    falls = [(value - seen[k - k % 3][0], point) for k, (value, point) in enumerate(seen)]
+    first = (
+        4 * 12
+    )  # twelve directions; at the first length every base is evaluated twice: four points of a direction, then three
+    bases = [k - k % 4 if k < first else k - (k - first) % 3 for k in range(len(seen))]
+    falls = [(value - seen[base][0], point) for base, (value, point) in zip(bases, seen, strict=True)]
     gain, point = min(falls)
     assert s.scan.gain == -gain
     assert s.scan.found.tobytes() == point

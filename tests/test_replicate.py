@@ -8,9 +8,6 @@ import numpy as np
 import pytest
 
 import poem_cma as pc
-from poem_cma.oracle import Oracle
-from poem_cma.randomness import Streams
-from poem_cma.together import Together, can_join
 
 D, N = 7, 50
 RNG = np.random.default_rng(0)
@@ -140,31 +137,6 @@ def test_history_is_thinned_alike() -> None:
     three = pc.replicate(lambda X: X[:, 0] ** 2, np.ones(1), seeds=[0, 1, 2], **options)
     assert_same(three[1], pc.minimize(lambda X: X[:, 0] ** 2, np.ones(1), seed=1, **options))
     assert len(three[0].history["nfev"]) <= 10_001
-
-
-def test_the_history_of_a_method_that_handed_over_is_kept() -> None:
-    """Its rows are wider than those of the steps that are taken together."""
-
-    def started(seed: int) -> tuple[pc.Optimizer, Oracle]:
-        opt, oracle = pc.Optimizer(np.zeros(D), method="poem", budget=200, seed=seed), Oracle(kinks, None, Streams(0))
-        opt.history.most = 60
-        opt.history.rows.append((1, *np.arange(10.0)))
-        for _ in range(5):
-            opt.answer(oracle.evaluate)
-        return opt, oracle
-
-    def evaluate(points: list[np.ndarray], numbers: list[int]) -> np.ndarray:
-        return np.array([kinks(P)[:, None] for P in points])
-
-    together = [started(seed)[0] for seed in range(3)]
-    assert all(map(can_join, together))
-    Together(together).advance(evaluate)
-    for seed, joined in enumerate(together):
-        opt, oracle = started(seed)
-        while opt.answer(oracle.evaluate):
-            pass
-        assert_same(joined.result(), opt.result())
-        assert opt.result().history["noise"][0] == 9.0
 
 
 def test_single_precision() -> None:
