@@ -105,22 +105,3 @@ def test_evaluations_that_fail_are_left_out(share: float) -> None:
             return np.nan if fails.random() < share else float(((x - 1.0) ** 2).sum())
 
         assert 0.1 <= scale(f, np.zeros(D), seed) / np.sqrt(D) <= 10.0
-
-
-def test_the_lowest_point_is_kept_for_the_last_comparison() -> None:
-    seen: list[tuple[float, bytes]] = []
-
-    def f(x: np.ndarray, n: int) -> float:
-        seen.append((float(((x - 1.0) ** 2).sum()), x.tobytes()))
-        return seen[-1][0]
-
-    opt = pc.Optimizer(np.zeros(D), method="far", budget=3000, seed=1)
-    s = drive(opt, f, lambda s: s.scan.over)._state
-    first = (
-        4 * 12
-    )  # twelve directions; at the first length every base is evaluated twice: four points of a direction, then three
-    bases = [k - k % 4 if k < first else k - (k - first) % 3 for k in range(len(seen))]
-    falls = [(value - seen[base][0], point) for base, (value, point) in zip(bases, seen, strict=True)]
-    gain, point = min(falls)
-    assert s.scan.gain == -gain
-    assert s.scan.found.tobytes() == point

@@ -6,7 +6,8 @@ from math import isfinite
 from typing import NamedTuple
 
 from poem_cma._types import Array
-from poem_cma.auto.judge import FIRST, Judge
+from poem_cma.auto import judge as judging
+from poem_cma.auto.judge import Judge
 from poem_cma.auto.judge import begin as compare
 from poem_cma.core import Run
 
@@ -37,7 +38,7 @@ def due(progress: Progress, run: Run, nfev: int) -> bool:
     """Whether a look is due."""
     if not isfinite(run.budget):
         return nfev >= progress.next
-    affordable = SHARE * run.budget >= 2 * FIRST
+    affordable = SHARE * run.budget >= 2 * judging.FIRST
     return affordable and nfev >= progress.next and run.budget - nfev > LEFT * run.budget
 
 
