@@ -124,5 +124,5 @@ def test_the_noise_of_an_evaluation_is_measured() -> None:
     for seed in range(10):
         opt = pc.Optimizer(np.zeros(D), seed=seed, budget=3000)
         s = drive(opt, own_noise(0.3, False, seed), lambda s: s.gate.asked > 0)._state
-        ratios.append(s.gate.own / 0.3)
+        ratios.append(s.gate.own * s.clock.unit / 0.3)
     assert abs(np.mean(ratios) - 1.0) < 4.0 * 0.15 / np.sqrt(10.0) + 0.02
