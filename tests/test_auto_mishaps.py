@@ -86,6 +86,7 @@ def _example(*case: Any) -> Any:
     return example(**dict(zip(names, case, strict=True)))
 
 
+@_example("absolute", "ball", 2, 1500, -6, 1e300, 0.01, True, 2)
 @_example("absolute", "ball", 2, 20, 0, np.nan, 0.3, False, 155)
 @_example("absolute", "ball", 2, 20, -9, 1e300, 0.3, True, 114)
 @_example("largest", "simplex", 48, 1500, 31, 1e30, 0.01, True, 275)

@@ -25,13 +25,15 @@ FACTOR, TERMS = 2.0, 8
 LONGEST = 1e120
 #: A gradient longer than this multiple of the root mean square of those before is cut: walls, blow-ups.
 CLIP = 10.0
+#: One longer than this is left out: values are in units of their differences, and squares must not overflow.
+ABSURD = 1e120
 
 
 def step(near: Near, g: Array, run: Run, fresh: bool) -> Near:
     """The state after a gradient, of a fresh sample or of an old one."""
     length = float(np.sqrt(g @ g))
-    if not np.isfinite(length):
-        g, length = 0.0 * g, 0.0
+    if not length < ABSURD:
+        g, length = np.zeros_like(g), 0.0
     most = CLIP * sqrt(near.G / near.t) if near.t >= TERMS and near.G > 0.0 else np.inf
     if length > most:
         g, length = g * (most / length), most
