@@ -73,7 +73,7 @@ tests: $(INSTALLED)  ## the tests
 
 fuzz: $(INSTALLED)  ## command lines and settings files at random, for ten minutes or so
 	@echo "== fuzz"
-	@POEM_CMA_FUZZ=170 $(BIN)/pytest --quiet tests/test_command_line.py -k "any_"
+	@POEM_CMA_FUZZ=170 $(BIN)/pytest --quiet tests/command_line/test_command_line.py -k "any_"
 
 bench: $(INSTALLED)  ## all suites beside their peers, within ten minutes: results/bench/report.html
 	@echo "== bench, quick"

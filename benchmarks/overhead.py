@@ -26,8 +26,8 @@ from typing import Any
 import numpy as np
 
 import poem_cma as pc
-from poem_cma.oracle import Oracle
-from poem_cma.randomness import Streams
+from poem_cma.run.oracle import Oracle
+from poem_cma.run.randomness import Streams
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "tests"))
 from reference import algorithm_1

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 import poem_cma as pc
-from poem_cma.reproduce import fig2, table1
+from poem_cma.experiments.reproduce import fig2, table1
 
 D, N = 112, 2000
 

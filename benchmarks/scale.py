@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 import poem_cma as pc
-from poem_cma.oracle import Oracle
-from poem_cma.randomness import Streams
+from poem_cma.run.oracle import Oracle
+from poem_cma.run.randomness import Streams
 
 
 def objective(x: np.ndarray) -> float:

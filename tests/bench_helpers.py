@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from poem_cma import Ball
-from poem_cma.bench.scale import QUICK
-from poem_cma.bench.task import Spent, Task
+from poem_cma.experiments.bench.scale import QUICK
+from poem_cma.experiments.bench.task import Spent, Task
 from poem_cma.problems import Problem
 
 TINY = replace(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from poem_cma.randomness import Stream, Streams
+from poem_cma.run.randomness import Stream, Streams
 
 
 def normals(seed: int, rows: int, width: int, d: int, start: int = 0) -> Iterator[np.ndarray]:

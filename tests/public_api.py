@@ -10,21 +10,20 @@ import inspect
 from collections.abc import Iterator
 from typing import Any
 
-#: Public modules, and the names in each: a module's own list, or for the package everything that is not a module.
+#: Public modules. The names in each are its own list.
 MODULES = (
     "poem_cma", "poem_cma.datasets", "poem_cma.integrations.art", "poem_cma.integrations.mlflow",
     "poem_cma.integrations.nevergrad", "poem_cma.integrations.optuna", "poem_cma.integrations.scipy",
-    "poem_cma.integrations.tensorboard", "poem_cma.methods", "poem_cma.plots", "poem_cma.problems", "poem_cma.theory",
-    "poem_cma.torch",
+    "poem_cma.integrations.tensorboard", "poem_cma.methods", "poem_cma.paper.theory", "poem_cma.plots",
+    "poem_cma.problems", "poem_cma.torch",
 )  # fmt: skip
 
 
 def lines(module_name: str) -> list[str]:
     """Every public name of a module, with its arguments and members."""
     module = importlib.import_module(module_name)
-    names = getattr(module, "__all__", None) or [
-        name for name, value in vars(module).items() if not name.startswith("_") and not inspect.ismodule(value)
-    ]
+    listed = getattr(module, "__all__", None) or [name for name in vars(module) if not name.startswith("_")]
+    names = [name for name in listed if not inspect.ismodule(getattr(module, name))]
     return sorted(line for name in names for line in _described(f"{module_name}.{name}", getattr(module, name)))
 
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from poem_cma.campaign.cells import Cell
-from poem_cma.reproduce.data import PAPER_SETS
-from poem_cma.reproduce.plan import PARTS, Request, cells_of, groups, missing, work
-from poem_cma.reproduce.scale import QUICK
+from poem_cma.experiments.campaign.cells import Cell
+from poem_cma.experiments.reproduce.data import PAPER_SETS
+from poem_cma.experiments.reproduce.plan import PARTS, Request, cells_of, groups, missing, work
+from poem_cma.experiments.reproduce.scale import QUICK
 
 TINY = replace(
     QUICK, name="tiny", seeds=2, side_seeds=1, iterations=50, dimensions=(10, 20), figure1_seeds=1, spectrum_seeds=2,
@@ -41,7 +41,7 @@ def without_network(folder: Path) -> dict[str, str]:
 
 def command(*arguments: str) -> list[str]:
     """The command line with the interpreter that runs the tests."""
-    return [sys.executable, "-c", "from poem_cma.cli import main; main()", *arguments]
+    return [sys.executable, "-c", "from poem_cma.command_line.cli import main; main()", *arguments]
 
 
 def run_command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

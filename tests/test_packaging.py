@@ -102,7 +102,7 @@ def test_the_readme_in_an_empty_environment(built: Path, tmp_path: Path) -> None
         "-c", "from poem_cma import problems; print(problems.load('box-corner').optimum)"
     )  # no experiments needed
     assert least.returncode == 0, least.stderr
-    command = run("-c", "from poem_cma.cli import main; main()")
+    command = run("-c", "from poem_cma.command_line.cli import main; main()")
     assert command.returncode != 0
     assert command.stderr.strip().splitlines()[-1].endswith('pip install "poem-cma[cli]"')
 
@@ -118,7 +118,7 @@ sys.path.insert(0, {str(folder / "site")!r})
 sys.modules |= dict.fromkeys({without!r})
 import poem_cma
 assert poem_cma.__file__.startswith({str(folder)!r}), poem_cma.__file__
-from poem_cma.cli import main
+from poem_cma.command_line.cli import main
 main()
 """
     clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}

@@ -22,8 +22,8 @@ from urllib.error import HTTPError
 
 import numpy as np
 
-from poem_cma import libsvm
-from poem_cma.libsvm import Array, DatasetError
+from poem_cma.problems import libsvm
+from poem_cma.problems.libsvm import Array, DatasetError
 
 __all__ = ["DatasetError", "available", "download", "load"]
 
@@ -139,7 +139,7 @@ def download(name: str, *, progress: Progress | None = None, timeout: float = 30
     >>> from poem_cma import datasets
     >>> datasets.download("iris")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    poem_cma.libsvm.DatasetError: no data set 'iris'; known are mushrooms, ...
+    poem_cma.problems.libsvm.DatasetError: no data set 'iris'; known are mushrooms, ...
     """
     if (known := _KNOWN.get(name)) is None:
         names = ", ".join((*_KNOWN, *_SKLEARN))

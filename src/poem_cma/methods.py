@@ -16,11 +16,11 @@ from functools import cache
 from math import inf, sqrt
 from typing import Any, Literal
 
-from poem_cma import rules
 from poem_cma.auto.algorithm import AUTO, ONLY_FAR, ONLY_NEAR
-from poem_cma.core import Learning, Method
-from poem_cma.differences import Central, Double, Forward
-from poem_cma.search import Gaussian, Sphere
+from poem_cma.paper import rules
+from poem_cma.paper.differences import Central, Double, Forward
+from poem_cma.paper.directions import Gaussian, Sphere
+from poem_cma.run.algorithm import Learning, Method
 
 __all__ = ["auto", "by_name", "far", "near", "poem", "poem_cma", "rsnso", "tpbco", "tpge"]
 

@@ -14,13 +14,13 @@ from typing import Any, Literal
 import numpy as np
 
 from poem_cma._types import Array
-from poem_cma.core import Method
 from poem_cma.optimizer import Optimizer, optimizer_for
-from poem_cma.oracle import EvaluationError, Oracle
-from poem_cma.randomness import Stream, Streams, make_seed
+from poem_cma.parameters.nest import structure_of
 from poem_cma.result import Result, Status
-from poem_cma.rows import ROWS_AT_ONCE, ask_rows, joined, tell_rows
-from poem_cma.structure import structure_of
+from poem_cma.run.algorithm import Method
+from poem_cma.run.oracle import EvaluationError, Oracle
+from poem_cma.run.randomness import Stream, Streams, make_seed
+from poem_cma.run.vectorized import ROWS_AT_ONCE, ask_rows, joined, tell_rows
 
 __all__ = ["check_evaluate", "finished", "minimize", "wants_result"]
 
@@ -129,7 +129,7 @@ def minimize(
     True
     """
     if (form := structure_of(x0)) is not None:
-        from poem_cma.structured import flat_run
+        from poem_cma.parameters.runs import flat_run
 
         return flat_run(
             minimize, form, fun, x0, domain=domain, scale=scale, vectorized=vectorized, callback=callback,
@@ -140,7 +140,7 @@ def minimize(
     loop = _Loop(callback, target, time_limit)
     final = check_evaluate(evaluate, budget)
     if workers is not None or store is not None or batch == "auto":
-        from poem_cma.drive import drive
+        from poem_cma.run.stored import drive
 
         return drive(
             fun, x0, sample=sample, paired=paired, method=method, domain=domain, scale=scale, budget=budget, seed=seed,
@@ -310,6 +310,6 @@ def check_evaluate(evaluate: int | None, budget: Any) -> int:
 
 
 def _progress_bar(opt: Optimizer, budget: int) -> Any:
-    from poem_cma.progress import Bar
+    from poem_cma.run.progress import Bar
 
     return Bar(opt, budget)

@@ -9,17 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from poem_cma import checkpoint, core
 from poem_cma._types import Array
-from poem_cma.adapters import as_domain, searched
-from poem_cma.core import Method, Probe
+from poem_cma.domains.given import as_domain, searched
 from poem_cma.history import History
-from poem_cma.lanes import Lane, Lanes, algorithm_of
 from poem_cma.methods import by_name
-from poem_cma.oracle import matrix
-from poem_cma.randomness import make_seed
 from poem_cma.result import Result, Status
-from poem_cma.setup import (
+from poem_cma.run import algorithm as core
+from poem_cma.run import checkpoint
+from poem_cma.run.algorithm import Method, Probe
+from poem_cma.run.checks import (
     check_ahead,
     check_batch,
     check_budget,
@@ -29,6 +27,9 @@ from poem_cma.setup import (
     make_run,
     widths,
 )
+from poem_cma.run.in_flight import Lane, Lanes, algorithm_of
+from poem_cma.run.oracle import matrix
+from poem_cma.run.randomness import make_seed
 
 __all__ = ["Optimizer", "optimizer_for"]
 

@@ -9,17 +9,17 @@ from typing import Any, Literal
 import numpy as np
 
 from poem_cma._types import Array
-from poem_cma.core import Method, Probe
 from poem_cma.minimize import check_evaluate, finished
 from poem_cma.optimizer import Optimizer, optimizer_for
-from poem_cma.oracle import Oracle, in_rows, one_for_each
-from poem_cma.randomness import Streams, make_seed
+from poem_cma.parameters.nest import structure_of
+from poem_cma.parameters.runs import nested, nested_errors
 from poem_cma.result import Result
-from poem_cma.rows import ROWS_AT_ONCE, ask_rows, joined, tell_rows
-from poem_cma.setup import check_x0
-from poem_cma.structure import structure_of
-from poem_cma.structured import nested, nested_errors
-from poem_cma.together import Together, can_join, in_step
+from poem_cma.run.algorithm import Method, Probe
+from poem_cma.run.checks import check_x0
+from poem_cma.run.joint import Together, can_join, in_step
+from poem_cma.run.oracle import Oracle, in_rows, one_for_each
+from poem_cma.run.randomness import Streams, make_seed
+from poem_cma.run.vectorized import ROWS_AT_ONCE, ask_rows, joined, tell_rows
 
 __all__ = ["replicate"]
 

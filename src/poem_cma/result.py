@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from poem_cma._types import Array
-from poem_cma.spectrum import Spectrum
+from poem_cma.paper.algorithm_2 import Spectrum
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

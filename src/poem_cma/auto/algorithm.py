@@ -12,7 +12,7 @@ from poem_cma.auto import averages, gate, judge, phases, progress, scan
 from poem_cma.auto.far.state import begin as far_from
 from poem_cma.auto.request import Draws, Request
 from poem_cma.auto.state import DONE, FAR, KINDS, NEAR, SCAN, AutoState, Clock, Shown
-from poem_cma.core import Method, Run, Values
+from poem_cma.run.algorithm import Method, Run, Values
 
 __all__ = ["AUTO", "ONLY_FAR", "ONLY_NEAR", "Auto"]
 

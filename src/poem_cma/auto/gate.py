@@ -17,7 +17,7 @@ import numpy as np
 from poem_cma._types import Array
 from poem_cma.auto.request import Draws, Request, at, unit
 from poem_cma.auto.scan import NEARBY
-from poem_cma.core import Run
+from poem_cma.run.algorithm import Run
 
 __all__ = ["Gate", "begin", "decide", "requests"]
 

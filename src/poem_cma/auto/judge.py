@@ -8,7 +8,7 @@ import numpy as np
 
 from poem_cma._types import Array
 from poem_cma.auto.request import Request, at
-from poem_cma.core import Run
+from poem_cma.run.algorithm import Run
 
 __all__ = ["HINT", "LIKELY", "SURE", "Judge", "begin", "idle", "requests", "share", "t_value", "update"]
 

@@ -31,7 +31,7 @@ from poem_cma.auto.noiseless.state import KINK, MINIMUM, Exact
 from poem_cma.auto.noiseless.state import begin as exact_from
 from poem_cma.auto.request import Draws, Request
 from poem_cma.auto.state import CHECK, DONE, EXACT, FAR, GATE, JUDGE, MEANS, NEAR, SCAN, AutoState, Shown
-from poem_cma.core import smoothed_value
+from poem_cma.run.algorithm import smoothed_value
 
 __all__ = ["advance", "go_on", "plan"]
 

@@ -9,7 +9,7 @@ from poem_cma._types import Array
 from poem_cma.auto import judge as judging
 from poem_cma.auto.judge import Judge
 from poem_cma.auto.judge import begin as compare
-from poem_cma.core import Run
+from poem_cma.run.algorithm import Run
 
 __all__ = ["Progress", "begin", "comparison", "due", "looked"]
 

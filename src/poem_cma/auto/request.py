@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from poem_cma._types import Array
-from poem_cma.core import Run
-from poem_cma.domains import Whole
-from poem_cma.randomness import Stream, Streams
+from poem_cma.domains.sets import Whole
+from poem_cma.run.algorithm import Run
+from poem_cma.run.randomness import Stream, Streams
 
 __all__ = ["Draws", "Request", "at", "first_unit", "in_ball", "longest", "room", "unit"]
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from poem_cma._types import Array
 from poem_cma.auto.request import Draws, Request, at, first_unit, longest, unit
-from poem_cma.core import Run
+from poem_cma.run.algorithm import Run
 
 __all__ = ["Scan", "begin", "requests", "update"]
 

@@ -17,7 +17,7 @@ from poem_cma.auto.near.state import Evidence, Memory, Near, Walk
 from poem_cma.auto.noiseless.state import MINIMUM, Exact, Line
 from poem_cma.auto.progress import Progress
 from poem_cma.auto.scan import Scan
-from poem_cma.core import Run
+from poem_cma.run.algorithm import Run
 
 __all__ = [
     "CHECK", "DONE", "EXACT", "FAR", "GATE", "JUDGE", "KINDS", "MEANS", "NEAR", "SCAN", "AutoState", "Clock", "Shown",

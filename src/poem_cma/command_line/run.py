@@ -13,15 +13,15 @@ import numpy as np
 
 from poem_cma.command_line.settings import combined
 from poem_cma.command_line.target import CommandError, Target
-from poem_cma.dimension import effective_dimension
-from poem_cma.domains import Ball, Box, L1Ball, Simplex
-from poem_cma.drive import drive
+from poem_cma.domains.sets import Ball, Box, L1Ball, Simplex
 from poem_cma.external import Program, draw_seed
 from poem_cma.minimize import _Loop, check_evaluate
+from poem_cma.paper.dimension import effective_dimension
+from poem_cma.parameters.nest import structure_of
+from poem_cma.parameters.runs import nested
 from poem_cma.result import Result, Status
+from poem_cma.run.stored import drive
 from poem_cma.store import StoreError, View
-from poem_cma.structure import structure_of
-from poem_cma.structured import nested
 from poem_cma.workers import Workers
 
 __all__ = ["dimension", "minimize", "resume"]

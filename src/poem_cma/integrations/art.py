@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from poem_cma._types import Array
-from poem_cma.core import Method, Probe
 from poem_cma.integrations._needs import needs
 from poem_cma.optimizer import Optimizer
+from poem_cma.run.algorithm import Method, Probe
 
 with needs("ART", "art"):
     from art.attacks.attack import EvasionAttack

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from poem_cma.core import Method
 from poem_cma.integrations._needs import needs
 from poem_cma.integrations.points import Key
+from poem_cma.run.algorithm import Method
 
 with needs("Optuna", "optuna"):
     from optuna.distributions import BaseDistribution, FloatDistribution, distribution_to_json

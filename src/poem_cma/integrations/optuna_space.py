@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from poem_cma._types import Array
-from poem_cma.domains import Box
+from poem_cma.domains.sets import Box
 from poem_cma.integrations._needs import needs
 from poem_cma.integrations.points import Key, Points
 from poem_cma.optimizer import Optimizer

@@ -8,8 +8,8 @@ from math import nan
 from typing import NamedTuple
 
 from poem_cma._types import Array
-from poem_cma.core import Probe
 from poem_cma.optimizer import Optimizer
+from poem_cma.run.algorithm import Probe
 from poem_cma.store.plan import with_budget
 
 __all__ = ["Key", "Points"]

@@ -11,8 +11,8 @@ from poem_cma._types import Array
 from poem_cma.plots.panels import COLOURS
 
 if TYPE_CHECKING:
+    from poem_cma.paper.algorithm_2 import Spectrum
     from poem_cma.result import Result
-    from poem_cma.spectrum import Spectrum
 
 __all__ = ["result_card", "spectrum_card"]
 

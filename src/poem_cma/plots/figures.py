@@ -12,8 +12,8 @@ from poem_cma.plots.panels import GREY, Curve, Panel, of_comparison, of_result, 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from poem_cma.paper.algorithm_2 import Spectrum
     from poem_cma.result import Result
-    from poem_cma.spectrum import Spectrum
 
 __all__ = ["compare", "plot_result", "plot_spectrum"]
 

@@ -43,8 +43,8 @@ def to_html(
     str
         The page.
     """
+    from poem_cma.paper.algorithm_2 import Spectrum
     from poem_cma.result import Result
-    from poem_cma.spectrum import Spectrum
 
     if isinstance(what, Result):
         title, panels = of_result(what)

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from poem_cma._types import Array
 
 if TYPE_CHECKING:
+    from poem_cma.paper.algorithm_2 import Spectrum
     from poem_cma.result import Result
-    from poem_cma.spectrum import Spectrum
 
 __all__ = ["COLOURS", "GREY", "Curve", "Panel", "of_comparison", "of_result", "of_spectrum"]
 

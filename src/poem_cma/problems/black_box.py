@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from poem_cma._types import Array
-from poem_cma.domains import Box
+from poem_cma.domains.sets import Box
 from poem_cma.minimize import minimize
 from poem_cma.result import Result
 

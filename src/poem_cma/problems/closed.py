@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from poem_cma.domains import Box
+from poem_cma.domains.sets import Box
 from poem_cma.problems.problem import Problem
 
 __all__ = ["box_corner", "noisy_quadratic", "unshared_quadratic"]

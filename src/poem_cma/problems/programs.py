@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from poem_cma.domains import Box, Simplex
+from poem_cma.domains.product import product
+from poem_cma.domains.sets import Box, Simplex
 from poem_cma.problems.problem import Problem
-from poem_cma.product import product
 
 __all__ = ["cvar_portfolio", "ill_scaled_absolute", "ill_scaled_squared", "max_affine"]
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from poem_cma import datasets
-from poem_cma.domains import Ball
+from poem_cma.domains.sets import Ball
 from poem_cma.problems.enclose import Logistic, Pinball, least_loss
 from poem_cma.problems.optimum import least_hinge_loss
 from poem_cma.problems.problem import Problem

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from poem_cma import checkpoint
-from poem_cma.lanes import algorithm_of
 from poem_cma.optimizer import Optimizer
-from poem_cma.setup import calls_per_step
+from poem_cma.run import checkpoint
+from poem_cma.run.checks import calls_per_step
+from poem_cma.run.in_flight import algorithm_of
 from poem_cma.store.errors import StoreError
 
 __all__ = ["at_boundary", "describe", "refuse_other_settings", "with_budget"]

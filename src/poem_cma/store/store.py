@@ -9,9 +9,9 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
-from poem_cma import checkpoint
-from poem_cma.core import Method
 from poem_cma.optimizer import Optimizer
+from poem_cma.run import checkpoint
+from poem_cma.run.algorithm import Method
 from poem_cma.store import layout
 from poem_cma.store.errors import StoreError
 from poem_cma.store.layout import Call

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from poem_cma import checkpoint
 from poem_cma.optimizer import Optimizer
+from poem_cma.run import checkpoint
 from poem_cma.store import layout
 from poem_cma.store.errors import StoreError
 

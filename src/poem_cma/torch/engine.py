@@ -9,8 +9,8 @@ from __future__ import annotations
 from math import isfinite, nan
 from typing import cast
 
-from poem_cma import rules
-from poem_cma.core import Run, Symbols, smoothed_value
+from poem_cma.paper import rules
+from poem_cma.run.algorithm import Run, Symbols, smoothed_value
 from poem_cma.torch import scale
 from poem_cma.torch.allocation import Allocation
 from poem_cma.torch.state import Evaluate, Move, Point, State

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from poem_cma.randomness import make_seed
+from poem_cma.run.randomness import make_seed
 from poem_cma.torch import passes
 from poem_cma.torch.allocation import Allocation, presence
 from poem_cma.torch.average import EVERY, Average, decayed

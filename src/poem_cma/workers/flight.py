@@ -8,7 +8,7 @@ from itertools import groupby
 from math import isfinite, nan
 
 from poem_cma._types import Array
-from poem_cma.core import Probe
+from poem_cma.run.algorithm import Probe
 from poem_cma.workers.task import Objective, Task
 
 __all__ = ["Pending", "place_of", "tasks_of"]

@@ -12,8 +12,8 @@ from math import isfinite, nan
 from typing import Any, Literal, NamedTuple
 
 from poem_cma._types import Array
-from poem_cma.oracle import Oracle
-from poem_cma.randomness import Stream, Streams
+from poem_cma.run.oracle import Oracle
+from poem_cma.run.randomness import Stream, Streams
 
 __all__ = [
     "Calls", "Objective", "Reply", "Task", "answer", "calls_of", "evaluate", "from_payload", "keep", "perform",

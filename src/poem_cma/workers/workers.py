@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from poem_cma.core import Method
+from poem_cma.run.algorithm import Method
 from poem_cma.workers.task import Objective
 
 __all__ = ["Workers", "as_workers", "auto_ahead", "make_place"]

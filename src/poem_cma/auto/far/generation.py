@@ -20,7 +20,7 @@ from poem_cma.auto.far.curvature import bend
 from poem_cma.auto.far.rates import population, rates
 from poem_cma.auto.far.state import Far, Shape, decomposed
 from poem_cma.auto.request import Draws, Request, at, longest
-from poem_cma.core import Run
+from poem_cma.run.algorithm import Run
 
 __all__ = ["advance", "requests", "slope"]
 

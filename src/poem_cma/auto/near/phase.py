@@ -10,7 +10,7 @@ from poem_cma.auto.near.state import AGAIN, LEARN, NO_WALK, OFF, TEST, Near, Wal
 from poem_cma.auto.near.step import step
 from poem_cma.auto.near.walk import axes_of, places, request, slopes
 from poem_cma.auto.request import Draws, Request
-from poem_cma.core import Run
+from poem_cma.run.algorithm import Run
 
 __all__ = ["advance", "opened", "requests"]
 

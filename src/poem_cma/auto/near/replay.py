@@ -14,7 +14,7 @@ import numpy as np
 from poem_cma._types import Array
 from poem_cma.auto.near.state import AGAIN, OFF, Memory, Near, Walk
 from poem_cma.auto.request import Draws, Request, in_ball, room
-from poem_cma.core import Run
+from poem_cma.run.algorithm import Run
 
 __all__ = ["ENOUGH", "SHARE", "chosen", "gradient", "kept", "request"]
 

@@ -15,7 +15,7 @@ import numpy as np
 from poem_cma._types import Array
 from poem_cma.auto.judge import LIKELY
 from poem_cma.auto.near.state import Evidence, Near
-from poem_cma.core import Run
+from poem_cma.run.algorithm import Run
 
 __all__ = ["step"]
 

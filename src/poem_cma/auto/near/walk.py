@@ -16,7 +16,7 @@ import numpy as np
 from poem_cma._types import Array, IntArray
 from poem_cma.auto.near.state import Near, Walk
 from poem_cma.auto.request import Draws, Request, in_ball, room
-from poem_cma.core import Run
+from poem_cma.run.algorithm import Run
 
 __all__ = ["axes_of", "length", "places", "radius", "request", "slopes"]
 

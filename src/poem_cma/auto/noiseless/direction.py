@@ -13,8 +13,8 @@ import numpy as np
 
 from poem_cma._types import Array
 from poem_cma.auto.noiseless.state import Exact
-from poem_cma.core import Run
-from poem_cma.domains import Whole
+from poem_cma.domains.sets import Whole
+from poem_cma.run.algorithm import Run
 
 __all__ = ["PAIRS", "direction", "joined"]
 

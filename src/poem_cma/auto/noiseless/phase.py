@@ -15,7 +15,7 @@ from poem_cma.auto.noiseless.direction import direction, joined
 from poem_cma.auto.noiseless.slopes import gradient, jumps, place, points, rounding
 from poem_cma.auto.noiseless.state import KINK, MINIMUM, Exact, Line, no_line
 from poem_cma.auto.request import Request, at
-from poem_cma.core import Run
+from poem_cma.run.algorithm import Run
 
 __all__ = ["advance", "requests"]
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from poem_cma._types import Array
 from poem_cma.auto.noiseless.state import Exact
-from poem_cma.core import Run
-from poem_cma.domains import Box, Whole
+from poem_cma.domains.sets import Box, Whole
+from poem_cma.run.algorithm import Run
 
 __all__ = ["gradient", "jumps", "place", "points", "rounding"]
 

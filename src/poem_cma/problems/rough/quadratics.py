@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from poem_cma._types import Array
-from poem_cma.domains import Box
+from poem_cma.domains.sets import Box
 from poem_cma.problems.black_box import BlackBox
 
 __all__ = ["BLACK_BOXES", "CORE", "LEAST", "quadratic"]

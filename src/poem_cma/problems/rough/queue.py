@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from poem_cma.domains import Box
+from poem_cma.domains.sets import Box
 from poem_cma.problems.black_box import BlackBox, mean_over
 
 __all__ = ["BLACK_BOXES", "customers", "queue", "waiting_times"]

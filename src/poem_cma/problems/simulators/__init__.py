@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from poem_cma._types import Array
-from poem_cma.domains import Box, Simplex
+from poem_cma.domains.sets import Box, Simplex
 from poem_cma.problems.black_box import BlackBox
 from poem_cma.problems.simulators import batches, exact
 from poem_cma.problems.simulators.simulation import CLASSES, Simulation, Tables, sample

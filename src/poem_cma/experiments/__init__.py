@@ -1,0 +1,1 @@
+"""The experiments: the campaign machinery, the benchmarks and the reproduction of the paper."""

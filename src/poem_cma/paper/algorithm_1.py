@@ -1,0 +1,320 @@
+"""Algorithm 1, the one loop behind every method of the paper's Table 1, with Algorithm 2 as its first stage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import frexp, isfinite
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from poem_cma._types import Array
+from poem_cma.paper.algorithm_2 import Spectrum, spectrum_of
+from poem_cma.paper.directions import Anisotropic, Directions, Search, anisotropic
+from poem_cma.run.algorithm import Method, Run, Symbols, Values, mean_value, smoothed
+from poem_cma.run.arithmetic import distance, larger, length, plus
+from poem_cma.run.randomness import Streams
+
+__all__ = ["DESCENT", "Descent", "Stage", "State", "descend", "unit_of"]
+
+
+class Stage:
+    """The kinds of stage."""
+
+    LEARN = "learn"  # Algorithm 2 at x_0
+    STEP = "step"  # one iteration of Algorithm 1
+
+
+class State(NamedTuple):
+    """All that a run has come to at step t; what must survive a crash is here.
+
+    Gradients and what follows from them (G, eta, g_norm) are measured in units of `unit`, the power of two next to the
+    steepest slope seen. It cancels from every step, exactly, and lets F have values of 1e-300 or 1e300.
+    """
+
+    run: Run
+    search: Search
+    dimension: float  # that is searched: d, or d*
+    stage: str
+    t: int
+    x: Array
+    r: float  # |x_t - x_0|
+    r_bar: float  # the largest so far, and at least r_eps
+    mu: float
+    h: float  # the distance that differences are taken over, where it is not mu
+    G: float
+    late: float  # twice the sum of <g, gradients that have come in since g was asked>; see `_behind`
+    unit: float  # zero until a slope is not
+    flat: bool  # whether G is zero
+    weight: float  # of x_t in the average
+    weight_sum: float  # over k < t
+    weighted_x: Array  # sum of weight times x_k, k < t
+    best_score: float  # of the averages that were overtaken
+    best_average: Array
+    eta: float  # of the last step
+    g_norm: float
+    value: float  # smoothed over recent steps
+    value_spread: float
+    asked: int  # probes
+    samples: int  # xi's
+    nfev: int
+
+    @property
+    def spectrum(self) -> Spectrum | None:
+        """What Algorithm 2 found."""
+        return self.search.spectrum if isinstance(self.search, Anisotropic) else None
+
+    @property
+    def score(self) -> float:
+        """sum_{k<t} r_bar_k / r_bar_t, which the output maximises over t."""
+        return self.weight_sum / self.weight
+
+    @property
+    def average(self) -> Array:
+        """x_bar_t, the weighted mean of x_k, k < t; x_0 before the first step."""
+        return self.weighted_x / self.weight_sum if self.t > 0 else self.run.x0
+
+
+class Descent:
+    """Projected descent: what every method of Table 1 is a row of parts for."""
+
+    record = State
+    kinds: Any = {}  # noqa: RUF012 - its states are flat
+
+    def with_budget(self, s: State, run: Run, directions: Directions) -> State:
+        """The state of a run that goes on with another budget."""
+        return s._replace(run=run)
+
+    def randoms(self, method: Method, run: Run, seed: int) -> Directions:
+        """Directions from random numbers."""
+        return Directions(Streams(seed), method.difference.rows, len(run.x0), run.x0.dtype)
+
+    def begin(self, method: Method, run: Run) -> State:
+        """The state before the first call."""
+        x0 = run.x0
+        search = method.search(len(x0), run.domain)  # isotropic, until one is learned
+        stage = Stage.STEP if method.learning is None else Stage.LEARN
+        s = State(
+            run, search, search.dimension, stage, t=0, x=x0, r=0.0, r_bar=run.initial_distance, mu=0.0, h=0.0,
+            G=0.0, late=0.0, unit=0.0, flat=True, weight=1.0, weight_sum=0.0, weighted_x=0.0 * x0, best_score=-1.0,
+            best_average=x0, eta=0.0, g_norm=0.0, value=float("nan"), value_spread=0.0, asked=0, samples=0, nfev=0,
+        )  # fmt: skip
+        return _open(method, s)
+
+    def stage(self, method: Method, s: State, directions: Directions) -> list[int]:
+        """How many points each probe has: the pairs of Algorithm 2, or a batch; none beyond the budget."""
+        size, calls = s.run.pairs if s.stage == Stage.LEARN else s.run.batch, method.difference.calls
+        return [calls] * size if s.nfev + size * calls <= s.run.budget else []
+
+    def points(self, method: Method, s: State, i: int, directions: Directions) -> tuple[Iterator[Array], list[int]]:
+        """The points of probe i of the stage, and the numbers of their xi's."""
+        difference, m = method.difference, method.difference.calls
+        V = directions(s.search, s.asked + i).V  # v_t ~ N(0, Σ̂), normalised
+        points = difference.points(s.x, s.mu, s.h, V)  # x_t ± μ_t v_t
+        if s.run.paired:
+            return points, [s.samples + i] * m
+        first = s.samples + i * m
+        return points, list(range(first, first + m))
+
+    def advance(self, method: Method, s: State, values: Values, directions: Directions, nfev: int) -> State:
+        """The next state, from the values of all probes of the stage, after `nfev` calls in all."""
+        if s.stage == Stage.LEARN:
+            return _learn(method, s, values, directions, nfev)
+        return self.landed(method, s, s, values, directions, nfev)
+
+    def landed(
+        self, method: Method, s: State, asked: State, values: Values, directions: Directions, nfev: int,
+        alone: bool = True,
+    ) -> State:  # fmt: skip
+        """The state after s by a step that was asked from s, or from an earlier state."""
+        if len(values) > 1:
+            return _batch(method, s, asked, values, directions, nfev)
+        F = values[0]
+        delta = method.difference.change(F)  # ΔF_t
+        if not isfinite(delta):
+            return _skipped(method, s, 1, nfev)
+        span = method.difference.span(asked.mu, asked.h)
+        unit = s.unit if abs(delta) <= s.unit * span else unit_of(s.unit, delta, span)
+        slope = delta / unit / span if unit > 0.0 else 0.0  # ΔF_t / 2μ_t
+        _, w, size = directions(s.search, asked.asked)  # Σ̃ v_t
+        slope, g_norm = slope * s.search.gain, abs(slope) * size
+        late = _behind(s, asked, unit, slope, w) if s.run.ahead else 0.0
+        return descend(method, s, unit, slope, w, g_norm, mean_value(F), 1, nfev, late)
+
+    def told(self, method: Method, s: State, values: Values, directions: Directions, nfev: int) -> tuple[State, bool]:
+        """A step is a single stage."""
+        return s, True
+
+    def ahead(self, method: Method, s: State, flight: list[State]) -> State | None:
+        """Where the step after those in flight begins; None if it must wait for them."""
+        if s.stage == Stage.LEARN:
+            return None
+        n = s.run.batch
+        calls = n * (method.difference.calls + (method.difference.base is not None))  # which may be asked again
+        after = _skipped(method, flight[-1], n, s.nfev + len(flight) * calls)
+        s = s._replace(asked=after.asked, samples=after.samples, nfev=after.nfev)
+        return s if s.nfev + calls <= s.run.budget else None
+
+    def output(self, s: State) -> Array:
+        """x_bar_tau, tau = argmax_t sum_{k<t} r_bar_k / r_bar_t; x_0 before the first step."""
+        return s.average if s.score > s.best_score else s.best_average
+
+    def base(self, method: Method) -> int | None:
+        """The point of a probe that is asked again when it fails."""
+        return method.difference.base
+
+    def usable(self, method: Method, F: list[float]) -> bool:
+        """Whether the difference is left."""
+        return isfinite(method.difference.change(F))
+
+
+DESCENT = Descent()
+
+
+def descend(
+    method: Method, s: State, unit: Any, slope: Any, w: Array, g_norm: Any, value: Any, n: int, nfev: int,
+    late: float = 0.0,
+) -> State:  # fmt: skip
+    """Lines 11 to 15 of Algorithm 1, and lines 6 and 8 of the next iteration, with the gradient g_t = slope * w.
+
+    For one run, or for many together: then numbers are columns and vectors are rows (see `arithmetic`).
+    """
+    run, t, x = s.run, s.t, s.x
+    before = s.G if unit is s.unit else 0.0 if s.flat else s.G * (s.unit / unit) ** 2
+    G = before + g_norm * g_norm  # G_t = G_{t-1} + ‖g_t‖²
+    flat = s.flat and not np.all(G > 0.0)
+    now = Symbols(run, t, s.r_bar, G + late if late > 0.0 else G, unit, s.dimension, s.mu)
+    eta = 0.0 if flat else method.step_size(now)  # η_t = r̄_t / √G_t
+    x_next = run.domain.nearest(plus(x, -eta * slope, w))  # x_{t+1} = Π_X(x_t − η_t g_t)
+
+    weight_sum = s.weight_sum + s.weight
+    weighted_x = plus(s.weighted_x, s.weight, x)  # x̄_{t+1} = weighted_x / weight_sum
+    r = distance(x_next, run.x0)
+    now.t, now.r_bar = t + 1, larger(s.r_bar, r)  # r̄_{t+1} = max{r̄_t, ‖x_{t+1} − x_0‖}
+    x_next, mu, h, weight = _ready(method, s.search, x_next, now)
+    best_score, best_average = s.best_score, s.best_average
+    if weight is not s.weight:  # else the score only grows
+        overtaken = weight_sum / weight < s.weight_sum / s.weight
+        if overtaken is not False and np.count_nonzero(overtaken):  # x̄_t may be the output
+            best_score, best_average = _best(s, overtaken)
+    value, spread = smoothed(s.value, s.value_spread, t, value)
+    samples = s.samples + (n if run.paired else n * method.difference.calls)
+    return State(
+        run, s.search, s.dimension, s.stage, t + 1, x_next, r, now.r_bar, mu, h, G, late, unit, flat, weight,
+        weight_sum, weighted_x, best_score, best_average, eta, g_norm, value, spread, s.asked + n, samples, nfev,
+    )  # fmt: skip
+
+
+def _best(s: State, overtaken: Any) -> tuple[Any, Array]:
+    """The best of the averages whose score falls; x̄_t joins them where it does."""
+    better = (s.weight_sum / s.weight > s.best_score) & overtaken
+    if not isinstance(better, np.ndarray):
+        return (s.weight_sum / s.weight, s.average) if better else (s.best_score, s.best_average)
+    if not better.any():
+        return s.best_score, s.best_average
+    return np.where(better, s.weight_sum / s.weight, s.best_score), np.where(better, s.average, s.best_average)
+
+
+def _batch(method: Method, s: State, asked: State, values: Values, directions: Directions, nfev: int) -> State:
+    """The step along the mean of several estimates; without those that failed, the mean is as unbiased."""
+    delta = [method.difference.change(F) for F in values]
+    kept = [i for i, change in enumerate(delta) if isfinite(change)]
+    if not kept:
+        return _skipped(method, s, len(values), nfev)
+    unit, slopes = _slopes(s.unit, asked, method, [delta[i] for i in kept])
+    W = np.array([directions(s.search, asked.asked + i).w for i in kept])
+    g = (np.array(slopes) * (s.search.gain / len(kept))).astype(W.dtype) @ W
+    late = _behind(s, asked, unit, 1.0, g) if s.run.ahead else 0.0
+    return descend(method, s, unit, 1.0, g, length(g), mean_value(_joined(values)), len(values), nfev, late)
+
+
+def _behind(s: State, asked: State, unit: float, slope: float, w: Array) -> float:
+    """What gradients that come late add to G (McMahan and Streeter 2014): 2 <g, those that have come in meanwhile>.
+
+    Where gradients that were on their way at the same time agree, steps were longer than they should have been; where
+    they are mostly noise, nothing was lost. What has come in meanwhile is seen in how far x has moved.
+    """
+    if not s.eta > 0.0:
+        return s.late
+    change = s.unit / unit
+    return change * (change * s.late + 2.0 * slope / s.eta * float(w @ (asked.x - s.x)))
+
+
+def _skipped(method: Method, s: State, n: int, nfev: int) -> State:
+    """Nothing was learned: the step is asked again, on other samples."""
+    samples = s.samples + (n if s.run.paired else n * method.difference.calls)
+    return s._replace(asked=s.asked + n, samples=samples, nfev=nfev)
+
+
+def _ready(method: Method, search: Search, x: Array, now: Symbols) -> tuple[Array, Any, Any, Any]:
+    """x_t with room for its probes in the domain, mu_t, h_t, and the weight of x_t in the average."""
+    mu = method.smoothing(now)  # μ_t = r̄_t √(d*/(t+1))
+    if now.run.domain.inside:
+        x, mu = _with_room(now.run.domain, x, mu, method.difference.spread * search.reach)
+    now.mu = mu
+    h = mu if method.spacing is None else method.spacing(now)
+    return x, mu, h, method.weight(now)
+
+
+def _with_room(domain: Any, x: Array, mu: float, reach: float) -> tuple[Array, float]:
+    """The nearest point whose probes stay in the domain, with a smaller radius where it has to be."""
+    mu = min(mu, 0.5 * domain.inradius / reach)
+    return domain.shrunk(mu * reach).nearest(x), mu
+
+
+def _open(method: Method, s: State) -> State:
+    """The state with the stage's radius and the room it needs."""
+    if s.stage == Stage.LEARN:
+        x, mu = s.x, s.run.radius
+        if s.run.domain.inside:
+            x, mu = _with_room(s.run.domain, x, mu, method.difference.spread * s.search.reach)
+        return s._replace(x=x, mu=mu, h=mu)
+    now = Symbols(s.run, s.t, s.r_bar, s.G, s.unit, s.search.dimension, 0.0)
+    x, mu, h, weight = _ready(method, s.search, s.x, now)
+    return s._replace(x=x, mu=mu, h=h, weight=weight)
+
+
+def _learn(method: Method, s: State, values: Values, directions: Directions, nfev: int) -> State:
+    """Algorithm 2: the second moment of M two-point estimates at x_0, filtered, becomes the search distribution."""
+    learning, run, d = method.learning, s.run, len(s.x)
+    assert learning is not None
+    delta = [method.difference.change(F) for F in values]
+    kept = [i for i, change in enumerate(delta) if isfinite(change)]
+    unit, slopes = _slopes(s.unit, s, method, [delta[i] for i in kept])
+
+    def estimates() -> Iterator[Array]:  # drawn again, a block at a time, rather than kept
+        for start in range(0, len(kept), directions.size):
+            part = slice(start, start + directions.size)
+            W = np.array([directions(s.search, s.asked + i).w for i in kept[part]])
+            yield (s.search.gain * np.array(slopes[part]))[:, None] * W  # g_i = d ΔF_i / 2μ · v_i
+
+    spectrum = spectrum_of(
+        estimates(), d, len(kept), tol=learning.tol, ridge=learning.ridge / unit / unit if unit else 0.0,
+        dimension=run.domain.hull_dimension(d),
+    )  # fmt: skip
+    search = anisotropic(spectrum, run.domain.tangent, learning.whitening) if spectrum.rank else s.search
+    value, value_spread = smoothed(s.value, s.value_spread, s.t, mean_value(_joined(values)))
+    n = len(values)
+    return _open(method, s._replace(
+        search=search, dimension=search.dimension, stage=Stage.STEP, unit=unit, value=value, value_spread=value_spread,
+        asked=s.asked + n, samples=s.samples + (n if run.paired else n * method.difference.calls), nfev=nfev,
+    ))  # fmt: skip
+
+
+def _joined(parts: Values) -> list[float]:
+    return [value for part in parts for value in part]
+
+
+def _slopes(unit: float, s: State, method: Method, delta: list[float]) -> tuple[float, list[float]]:
+    """Slopes, and the unit that they are measured in: the one so far, or a larger one."""
+    span = method.difference.span(s.mu, s.h)
+    unit = unit_of(unit, max(delta, key=abs, default=0.0), span)
+    return unit, [change / unit / span if unit > 0.0 else 0.0 for change in delta]
+
+
+def unit_of(unit: float, change: float, span: float) -> float:
+    """The power of two next to the slope change / span, or `unit` where that is steeper."""
+    if abs(change) <= unit * span:
+        return unit
+    exponent = frexp(change)[1] - frexp(span)[1]
+    return max(unit, 2.0 ** min(max(exponent, -1022), 1023))

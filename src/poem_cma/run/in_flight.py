@@ -1,0 +1,237 @@
+"""The steps in flight: which of their probes are asked, what has been told of them, and taking them in their order."""
+
+from __future__ import annotations
+
+from collections import deque
+from math import isfinite, nan
+from typing import Any
+
+from poem_cma.history import History
+from poem_cma.paper.algorithm_1 import DESCENT
+from poem_cma.run.algorithm import Algorithm, Method
+
+__all__ = ["Lane", "Lanes", "algorithm_of"]
+
+
+#: A run ends after so many calls in a row, of so many probes, without one usable difference: if a sample fails as a
+#: whole, all the points of its probe do, which may be many.
+BARREN_CALLS, BARREN_PROBES = 200, 10
+
+
+class Lane:
+    """A step in flight: the probes of its present stage, and what has been told of them.
+
+    Most runs have one. With `ahead` steps asked before the one under way is complete, there are as many more.
+    """
+
+    __slots__ = (
+        "bases", "calls", "complete", "first", "next", "randoms", "repeats", "sizes", "state", "values",
+        "waiting",
+    )  # fmt: skip
+
+    def __init__(self, state: Any, randoms: Any) -> None:
+        self.state = state  # from which it is asked
+        self.randoms = randoms
+        self.calls = 0  # told of this step
+        self.complete = False  # waiting for an earlier step, with all its values
+
+    def open(self, sizes: list[int], first: int) -> None:
+        """A new stage, with probes of so many points, numbered from `first` on."""
+        self.sizes = sizes
+        self.first = first
+        self.waiting = len(sizes)  # probes without an answer
+        self.values: list[list[float] | None] = [None] * self.waiting
+        self.repeats = 0  # base values that were asked a second time
+        self.next = 0
+        self.bases: set[int] = set()  # probes whose base value failed and is asked again; none when a stage is closed
+
+    def unasked(self) -> int | None:
+        """The next probe of the stage that was not handed out."""
+        while (i := self.next) < len(self.values):
+            self.next = i + 1
+            if self.values[i] is None:
+                return i
+        return None
+
+    def waits_for(self, i: int, again: bool) -> bool:
+        """Whether probe i, or its base asked again, has no values yet."""
+        return 0 <= i < len(self.values) and (i in self.bases if again else self.values[i] is None)
+
+
+class Lanes:
+    """Where a run is, and its steps in flight; `Optimizer` is what one sees of it."""
+
+    seed: int
+    scale: Any
+    history: History
+    failures: int
+    _state: Any  # the last that was reached
+    _barren: int  # calls since the last usable difference,
+    _barren_probes: int  # and probes
+
+    def _start(self) -> None:
+        self._plain = False  # whether the stage is a single probe that nobody holds, and nothing is unusual
+        self._issued = 0  # probes of stages so far, where steps are asked ahead
+        self._again: deque[tuple[Lane, int]] = deque()  # base values that failed and are to be asked again
+        self._follow()
+        self._go_on_from(self._state)
+
+    def _follow(self) -> None:
+        """Take up the method of the state; a method may hand over to another."""
+        run = self._state.run
+        self._active = run.method
+        self._algorithm = algorithm_of(run.method)
+        self._to_ask: deque[tuple[Lane, int]] = deque()  # stages, by their first probes, in the order of these
+        randoms = self._algorithm.randoms(run.method, run, self.seed)
+        self._lanes = [Lane(self._state, randoms)]  # steps in flight, the first of which is the next to be taken
+
+    @property
+    def _pointless(self) -> bool:
+        """Whether so many calls in a row have failed that there is no point in going on."""
+        return self._barren >= BARREN_CALLS and self._barren_probes >= BARREN_PROBES
+
+    def _go_on_from(self, state: Any) -> None:
+        """From a state with nothing in flight."""
+        self._state = state
+        self._nfev: int = state.nfev  # calls told so far
+        self._plain = False
+        self._open_step()
+
+    def _open_step(self) -> None:
+        """Ask from the state; and from those ahead of it."""
+        lane = self._lanes[0]
+        lane.state = s = self._state
+        sizes = self._algorithm.stage(self._active, s, lane.randoms)
+        if self._plain and len(sizes) == 1:
+            lane.sizes = sizes
+            return  # everything is as it was
+        if not sizes:
+            self._follow()  # the last directions, which may be large, are not needed any more
+            lane = self._lanes[0]
+        self._open(lane, sizes)
+        lane.calls = 0
+        self._plain = len(sizes) == 1 and self.scale is None and self._barren == 0 and not s.run.ahead
+        self._go_ahead()
+
+    def _open(self, lane: Lane, sizes: list[int]) -> None:
+        lane.open(sizes, self._issued if lane.state.run.ahead else lane.state.asked)
+        self._issued += len(sizes)
+        self._to_ask.append((lane, lane.first))
+
+    def _go_ahead(self) -> None:
+        """Ask steps before those in flight are complete, as many as the run may."""
+        while len(self._lanes) <= self._state.run.ahead:
+            s = self._algorithm.ahead(self._active, self._state, [lane.state for lane in self._lanes])
+            if s is None:
+                return
+            lane = Lane(s, self._lanes[-1].randoms.another())
+            self._open(lane, self._algorithm.stage(self._active, s, lane.randoms))
+            self._lanes.append(lane)
+
+    def _unasked(self) -> tuple[Lane, int] | None:
+        """The next probe that was not handed out: in the one order in which stages are opened, whoever is told when."""
+        while self._to_ask:
+            lane, first = self._to_ask[0]
+            if lane.first == first and (i := lane.unasked()) is not None:
+                return lane, i
+            self._to_ask.popleft()
+        return None
+
+    def _take_alone(self, F: list[float]) -> None:
+        """Note the values of the only probe, some of which failed."""
+        lane = self._lanes[0]
+        self._plain = False
+        self._open(lane, lane.sizes)
+        lane.next = 1
+        self._take(lane, 0, F, again=False)
+
+    def _take(self, lane: Lane, i: int, F: list[float], again: bool) -> None:
+        """Note the values of probe i; the last one closes the stage."""
+        self._nfev += len(F)
+        lane.calls += len(F)
+        if isfinite(sum(F)) and not again:
+            lane.values[i] = F
+            self._barren = self._barren_probes = 0
+        elif self._failed(lane, i, F, again):
+            return  # the base value is asked again
+        lane.waiting -= 1
+        if not lane.waiting:
+            self._close_stage(lane)
+
+    def _failed(self, lane: Lane, i: int, F: list[float], again: bool) -> bool:
+        """Note what failed; whether the base value did and is asked again: once, where that can save a difference."""
+        self.failures += sum(not isfinite(value) for value in F)
+        F = [value if isfinite(value) else nan for value in F]
+        base = self._algorithm.base(self._active)
+        if again:
+            first = lane.values[i]
+            assert first is not None
+            assert base is not None
+            F = [*first[:base], F[0], *first[base + 1 :]]
+            lane.bases.discard(i)
+        lane.values[i] = F
+        usable = self._algorithm.usable(self._active, F)
+        self._barren = 0 if usable else self._barren + (1 if again else len(F))
+        self._barren_probes = 0 if usable else self._barren_probes + (not again)
+        if again or base is None or isfinite(F[base]) or not any(map(isfinite, F)) or not self._one_more_call(lane):
+            return False
+        lane.repeats += 1
+        lane.bases.add(i)
+        self._again.append((lane, i))
+        return True
+
+    def _one_more_call(self, lane: Lane) -> bool:
+        """Whether the budget has a call to spare. Where steps are asked ahead, it was reserved."""
+        s = self._state
+        return not self._alone(lane) or bool(s.nfev + sum(lane.sizes) + lane.repeats + 1 <= s.run.budget)
+
+    def _alone(self, lane: Lane) -> bool:
+        """Whether the step is asked from where the run is, and nothing else is in flight."""
+        return lane.state is self._state and len(self._lanes) == 1
+
+    def _close_stage(self, lane: Lane) -> None:
+        """Go on with the step, or take it; but in their order."""
+        values: Any = lane.values  # all are told
+        if self._alone(lane):
+            s = self._state
+            self._reached(self._algorithm.advance(self._active, s, values, lane.randoms, self._nfev))
+            return
+        calls = sum(map(len, values)) + lane.repeats
+        lane.state, lane.complete = self._algorithm.told(
+            self._active, lane.state, values, lane.randoms, lane.state.nfev + calls
+        )
+        if not lane.complete:
+            self._open(lane, self._algorithm.stage(self._active, lane.state, lane.randoms))
+        while self._lanes[0].complete:
+            self._land()
+
+    def _land(self) -> None:
+        """Take the step that was asked first; then ask another, or go on alone where that must wait."""
+        lane, before, alone = self._lanes[0], self._state, len(self._lanes) == 1
+        values: Any = lane.values
+        after = self._algorithm.landed(
+            self._active, before, lane.state, values, lane.randoms, before.nfev + lane.calls, alone
+        )
+        if alone:
+            lane.complete = False
+            self._reached(after)
+        else:
+            del self._lanes[0]
+            self._state = after
+            if after.t > before.t:
+                self.history.record(after, after.extras if self._active.algorithm else ())
+            self._go_ahead()
+
+    def _reached(self, after: Any) -> None:
+        """A state with nothing in flight."""
+        before, self._state = self._state, after
+        if after.t > before.t:
+            self.history.record(after, after.extras if self._active.algorithm else ())
+        if after.run.method is not self._active:
+            self._follow()
+        self._open_step()
+
+
+def algorithm_of(method: Method) -> Algorithm:
+    """What makes a run of a method."""
+    return method.algorithm or DESCENT

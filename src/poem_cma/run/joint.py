@@ -1,0 +1,237 @@
+"""Independent runs of one method in step with each other, as one state with a row for each.
+
+Joined are runs of projected descent that have all taken the same number of steps (`in_step`). The formulas are those
+of the single run (`descent.descend`), so each row holds the same bits as if its run were alone. Whatever is out of the
+ordinary, a failed call for example, dissolves the group: every run goes on by itself, and may be joined again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import reduce
+from itertools import groupby, repeat
+from math import inf
+from operator import add
+from typing import Any, final
+
+import numpy as np
+
+from poem_cma._types import Array
+from poem_cma.domains import projections
+from poem_cma.domains.convex import ConvexSet
+from poem_cma.domains.sets import Ball, Box, Whole
+from poem_cma.optimizer import Optimizer
+from poem_cma.paper.algorithm_1 import DESCENT, Stage, State, descend, unit_of
+from poem_cma.paper.directions import Anisotropic, Directions, Drawn, Search, drawn
+from poem_cma.run.algorithm import Method
+from poem_cma.run.joint_history import JointHistory
+
+__all__ = ["WORTH_JOINING", "Rows", "Together", "can_join", "in_step"]
+
+#: From points (m of shape (n, d)) and the numbers of their xi's to values (m, n, 1).
+Evaluate = Callable[[list[Array], list[int]], Array]
+
+#: Fewer runs are quicker one after another.
+WORTH_JOINING = 3
+
+#: Where the squares of a step's values sum up to less than this, none has failed, and differences do not overflow.
+_ORDINARY = 1e300
+
+#: Fields of the state that are one and the same for all runs; the others are stacked.
+_COMMON = ("run", "search", "stage", "t", "flat", "late", "asked", "samples", "nfev")
+_VECTORS = ("x", "weighted_x", "best_average")
+
+
+def can_join(opt: Optimizer) -> bool:
+    """Whether a run can be advanced together with others that have taken as many steps."""
+    s = opt._state
+    return (
+        opt._algorithm is DESCENT
+        and opt._plain
+        and s.stage == Stage.STEP
+        and not (s.flat and s.t > 0)  # at the beginning all are
+        and not s.run.domain.inside
+        and s.x.dtype == np.float64
+    )
+
+
+def in_step(opts: Sequence[Optimizer]) -> list[list[int]]:
+    """The places of runs that can be advanced together and have taken the same number of steps; groups worth it."""
+
+    def steps(i: int) -> tuple[int, ...]:
+        s = opts[i]._state
+        return s.t, s.asked, s.samples, s.nfev
+
+    able = sorted((i for i, opt in enumerate(opts) if can_join(opt)), key=steps)
+    groups = [list(group) for _, group in groupby(able, key=steps)]
+    return [group for group in groups if len(group) >= WORTH_JOINING]
+
+
+class Together:
+    """Runs in step with each other. Between two calls of `advance` each can be looked at by itself."""
+
+    def __init__(self, opts: Sequence[Optimizer]) -> None:
+        self._opts = list(opts)
+        self._method = opts[0]._active
+        states = [opt._state for opt in opts]
+        self._directions = _Directions([opt._lanes[0].randoms for opt in opts], [s.search for s in states])
+        self._joined = _joined(states)
+        self._states = states  # as the runs have them
+
+    def holds(self, opts: Sequence[Optimizer]) -> bool:
+        """Whether it is these runs that it has joined, and nobody has taken a step since."""
+        ours = [*map(id, self._opts)] == [*map(id, opts)]
+        return ours and all(opt._state is s for opt, s in zip(opts, self._states, strict=True))
+
+    def advance(self, evaluate: Evaluate, until: float = inf) -> None:
+        """Take steps until each has made so many calls, or the budget is spent, or something unusual happens.
+
+        Then every run has its own state again.
+        """
+        method, s, directions = self._method, self._joined, self._directions
+        history = JointHistory([opt.history for opt in self._opts])
+        F: Array | None = None
+        while s.nfev < until and DESCENT.stage(method, s, directions):  # type: ignore[arg-type]
+            now = directions(s.asked)
+            points = list(method.difference.points(s.x, s.mu, s.h, now.V))
+            F = evaluate(points, _numbers(s, len(points)))
+            if not np.vdot(F, F) < _ORDINARY or (s.flat and not _all_slope(method, F)):
+                break
+            with np.errstate(over="ignore"):  # as Python's numbers do
+                s = _step(method, s, F, now)
+                history.record(s)
+            F = None
+        history.split()
+        self._joined = s
+        self._states = _split(self._opts, s, F)
+
+
+def _all_slope(method: Method, F: Any) -> bool:
+    """Whether no run has seen the same value twice: at the first step it has no unit then to measure slopes in."""
+    return bool(np.all(method.difference.change(F)))
+
+
+def _numbers(s: State, m: int) -> list[int]:
+    return [s.samples] * m if s.run.paired else list(range(s.samples, s.samples + m))
+
+
+def _step(method: Method, s: State, F: Any, now: Drawn) -> State:
+    """As `Descent.advance`, row by row."""
+    delta: Any = method.difference.change(F)
+    span = method.difference.span(s.mu, s.h)
+    unit: Any = s.unit
+    steeper = np.abs(delta) > unit * span
+    if np.count_nonzero(steeper):
+        unit = unit.copy()
+        spans = np.broadcast_to(span, unit.shape)
+        for i in np.flatnonzero(steeper):
+            unit[i] = unit_of(float(unit[i, 0]), float(delta[i, 0]), float(spans[i, 0]))
+    slope = delta / unit / span
+    mean: Any = reduce(add, F) / len(F)
+    nfev = s.nfev + len(F)
+    return descend(method, s, unit, slope * s.search.gain, now.w, np.abs(slope) * now.size, mean, 1, nfev)
+
+
+class _Directions:
+    """The directions of all runs: V (rows, n, d), w (n, d) and their sizes (n, 1), drawn in the blocks of each."""
+
+    def __init__(self, each: list[Directions], searches: list[Search]) -> None:
+        self._each = each
+        self._searches = searches
+        self._first = 0
+        self._block: list[Drawn] = []
+        self._alike = not any(isinstance(s, Anisotropic) for s in searches)
+        if self._alike:
+            self._Z = np.empty((len(each), each[0].size, each[0].rows, searches[0].width))
+
+    def __call__(self, number: int) -> Drawn:
+        at = number - self._first
+        if not 0 <= at < len(self._block):
+            block, at = divmod(number, self._each[0].size)
+            V, W, sizes = self._draw(block)  # a row for each run
+            columns = np.ascontiguousarray(sizes.swapaxes(0, 1))
+            self._block = list(map(Drawn, V.transpose(1, 2, 0, 3), W.swapaxes(0, 1), columns))
+            self._first = block * self._each[0].size
+        return self._block[at]
+
+    def _draw(self, block: int) -> tuple[Array, Array, Array]:
+        if not self._alike:
+            parts = [one.draw(s, block) for one, s in zip(self._each, self._searches, strict=True)]
+            V, W, sizes = (np.stack(part) for part in zip(*parts, strict=True))
+            return V, W, sizes
+        for one, Z in zip(self._each, self._Z, strict=True):
+            one.generator(block).standard_normal(out=Z)
+        return drawn(self._searches[0], self._Z)
+
+
+def _joined(states: list[State]) -> State:
+    """One state of rows and columns."""
+    first = states[0]
+    fields: dict[str, Any] = {
+        name: value if name in _COMMON else _stacked([getattr(s, name) for s in states])
+        for name, value in first._asdict().items()
+    }
+    if all(s.dimension == first.dimension for s in states):
+        fields["dimension"] = first.dimension
+    domain = Rows(first.run.domain)
+    fields["run"] = first.run._replace(x0=np.stack([s.run.x0 for s in states]), domain=domain)
+    return State(**fields)
+
+
+def _stacked(values: list[Any]) -> Array:
+    return np.stack(values) if isinstance(values[0], np.ndarray) else np.array([[float(v)] for v in values])
+
+
+def _split(opts: Sequence[Optimizer], s: State, F: Array | None) -> list[State]:
+    """Give every run its row; and the values of the step that could not be taken together, if there are any."""
+    states = [State(*row) for row in zip(*_rows(s, opts), strict=True)]
+    for i, (opt, own) in enumerate(zip(opts, states, strict=True)):
+        opt._go_on_from(own)
+        if F is not None:
+            opt._take_alone([float(f[i, 0]) for f in F])
+    return states
+
+
+def _rows(s: State, opts: Sequence[Optimizer]) -> Iterator[Iterable[Any]]:
+    """The fields of the state, each run by run."""
+    for name, value in s._asdict().items():
+        if name in ("run", "search"):
+            yield [getattr(opt._state, name) for opt in opts]
+        elif name in _VECTORS:
+            yield [row.copy() for row in value]
+        else:
+            yield value[:, 0].tolist() if isinstance(value, np.ndarray) else repeat(value, len(opts))
+
+
+@final
+class Rows(ConvexSet):
+    """A set for many vectors at once: the nearest point to each row."""
+
+    domain: ConvexSet
+
+    def __init__(self, domain: ConvexSet) -> None:
+        vars(self).update(domain=domain, dimension=domain.dimension)
+
+    def project(self, x: Array, weight: Array | None = None) -> Array:
+        """As of a single set, without its checks."""
+        return self.nearest(x, weight)
+
+    def nearest(self, x: Array, weight: Array | None = None) -> Array:
+        domain = self.domain
+        if weight is not None:
+            return np.array([domain.project(row, own) for row, own in zip(x, weight, strict=True)])
+        if isinstance(domain, Whole | Box):  # whose formulas work on each coordinate by itself
+            return domain.nearest(x)
+        if isinstance(domain, Ball):
+            return projections.balls(x, domain.radius, domain.center)
+        return np.array([domain.nearest(row) for row in x])
+
+    @property
+    def diameter(self) -> float:
+        return self.domain.diameter
+
+    def fits(self, reach: float | Array) -> float:
+        return self.domain.fits(reach)
+
+    def _shrunk(self, reach: float | Array) -> ConvexSet:
+        return self._with(domain=self.domain.shrunk(reach))

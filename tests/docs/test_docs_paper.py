@@ -1,0 +1,45 @@
+"""The pages keep their two marks, between which the tables of a run are put."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+@pytest.mark.parametrize(("page", "script"), [("paper.md", "paper_tables.py"), ("benchmarks.md", "bench_tables.py")])
+def test_the_tables_of_a_run_are_put_between_the_marks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str, script: str
+) -> None:
+    for name in {page, script, "paper_tables.py"}:
+        (tmp_path / name).write_bytes((DOCS / name).read_bytes())
+    monkeypatch.setattr("sys.path", list(sys.path))
+    (tmp_path / "report.md").write_text("### Claims\n\nnew\n", encoding="utf-8")
+    monkeypatch.setattr("sys.argv", [script, str(tmp_path)])
+    before = (tmp_path / page).read_text(encoding="utf-8")
+    runpy.run_path(str(tmp_path / script), run_name="__main__")
+    after = (tmp_path / page).read_text(encoding="utf-8")
+    begin, end = "<!-- tables: begin -->", "<!-- tables: end -->"
+    assert "### Claims\n\nnew\n" in after
+    assert after.split(begin)[0] == before.split(begin)[0]
+    assert after.split(end)[1] == before.split(end)[1]
+
+
+def test_the_page_has_the_tables_that_the_arena_prints() -> None:
+    """The numbers change from run to run; headings and columns are those of the command."""
+    from poem_cma.experiments.bench import tables
+    from poem_cma.experiments.bench.plan import Request
+    from poem_cma.experiments.bench.results import Results
+    from poem_cma.experiments.bench.scale import FULL
+
+    page = (DOCS / "benchmarks.md").read_text(encoding="utf-8")
+    shown = page.split("<!-- tables: begin -->")[1].split("<!-- tables: end -->")[0]
+    nothing = Results(Request(FULL, (), ()), ())
+    for table in (tables.ratio_table([], FULL.budget), tables.noise_table(nothing), tables.tuning_table(nothing)):
+        assert f"### {table.title}\n" in shown
+        assert "| " + " | ".join(table.header) + " |" in shown
+    assert "geometric mean" in shown
