@@ -53,7 +53,14 @@ def final_values(seeds: int, budget: int = 20_000) -> list[dict]:
     for method, expected in methods:
         runs = [
             pc.minimize(
-                fun, np.zeros(d), sample=sample, domain=pc.Ball(1.0), method=method, budget=budget, evaluate=0, seed=s
+                fun,
+                np.zeros(d),
+                sample=sample,
+                domain=pc.Ball(1.0, outside=True),
+                method=method,
+                budget=budget,
+                evaluate=0,
+                seed=s,
             )
             for s in range(seeds)
         ]

@@ -18,7 +18,7 @@ import torch_tasks
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
-from poem_cma.torch import Poem, engine, optimizer, scale
+from poem_cma.torch import Poem, engine, optimizer, scale, sight, watch
 from poem_cma.torch.allocation import presence
 from poem_cma.torch.state import Point, State
 
@@ -51,7 +51,7 @@ def split(jobs: Iterable[tuple[str, str, dict[str, Any], int]]) -> dict[tuple[st
 @contextmanager
 def changed(constants: dict[str, Any]) -> Iterator[None]:
     """While this lasts, constants of the step have other values."""
-    of = {k: next(room for room in (scale, engine, optimizer) if hasattr(room, k)) for k in constants}
+    of = {k: next(room for room in (scale, sight, watch, engine, optimizer) if hasattr(room, k)) for k in constants}
     usual = {k: getattr(of[k], k) for k in constants}
     for k, v in constants.items():
         setattr(of[k], k, v)
@@ -161,7 +161,8 @@ class Steps:
         self.scale = torch.tensor(scales, device=device)[:, fleet.block]
         self.x0 = fleet.x.clone() if any(self.dual) or any(not e.by_values for e in self.engines) else None
         self.shaped = any(s.allocation for s in self.now)
-        self.slots = max(-(-e.q // 4) * 4 for e in self.engines) * (engine._UNDO + 2)
+        self.slots = engine._SCAN * 3  # the last step's directions, and those of this one
+        self.passed: list[list[Tensor]] = [[] for _ in jobs]  # where the runs were before their last steps
         self.rng = torch.Generator(device).manual_seed(min(s for _, s in jobs))
         self.directions = torch.zeros(len(jobs), self.slots, fleet.d, device=device)
 
@@ -193,7 +194,15 @@ class Steps:
                 values = fleet.losses(w, which, examples[torch.tensor([place[r] for r in runs], device=device)])
                 for r, value in zip(runs, values.tolist(), strict=True):
                     known[r].append(value)
+        for r in active:
+            if back := self.now[r].undone - before[r].undone:
+                fleet.x[r] = self.passed[r][-back]
+                del self.passed[r][-back:]
         moving = [r for r in active if done[r] is not None]
+        for r in moving:
+            if self.engines[r].by_values:
+                self.passed[r].append(fleet.x[r].clone())
+                del self.passed[r][: -watch.HELD]
         for r in moving:
             if self.dual[r] and (eta := before[r].eta) and self.now[r].undone == before[r].undone:
                 # dual averaging: every gradient counts with the latest step size
@@ -222,7 +231,7 @@ class Steps:
             return self.engines[r].step(self.now[r], evaluate)
 
     def _make_directions(self, active: list[int]) -> None:
-        q = max(self.engines[r].q for r in active)
+        q = max(engine._SCAN, *(self.engines[r].q for r in active))  # a scan may take more than a step
         fleet, device = self.fleet, self.fleet.device
         signs = torch.randint(0, 2, (len(active), q, fleet.d), generator=self.rng, device=device, dtype=torch.int8)
         v = (2.0 * signs - 1.0) * self.scale[active, None]

@@ -55,6 +55,7 @@ BY_COMMAND = {
     },
     **dict.fromkeys(("result.png", "spectrum.png", "compare.png"), "python docs/pictures.py"),
     **dict.fromkeys(("auto-scan.png", "auto-gate.png", "auto-scores.png"), "python docs/figures_auto.py"),
+    "torch-lm.png": "python benchmarks/torch_lm.py --size cpu --passes 4000 --seeds 1 --kinds full",
 }
 
 

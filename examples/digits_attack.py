@@ -44,7 +44,7 @@ class Service:
 
 
 def ours(service: Service, seed: int, method: str) -> None:
-    ball = pc.Ball(RADIUS, center=service.image, inside=True)  # no query outside it
+    ball = pc.Ball(RADIUS, center=service.image)  # no query outside it
     settings = {"domain": ball, "method": method, "budget": service.budget, "evaluate": 0, "seed": seed}
     pc.minimize(service.margin, service.image, vectorized=True, **settings)
 

@@ -20,7 +20,7 @@ class Lora(nn.Module):
 
     def __init__(self, frozen: nn.Linear, rank: int = 4) -> None:
         super().__init__()
-        self.frozen = frozen.requires_grad_(False)
+        self.frozen = frozen
         self.down = nn.Parameter(torch.randn(rank, frozen.in_features) / frozen.in_features**0.5)
         self.up = nn.Parameter(torch.zeros(frozen.out_features, rank))
 
@@ -28,27 +28,36 @@ class Lora(nn.Module):
         return self.frozen(x) + x @ self.down.T @ self.up.T
 
 
-steps = int(os.environ.get("STEPS", 300))
+steps = int(os.environ.get("STEPS", 400))
 torch.manual_seed(0)
 digits = load_digits()
 inputs, labels = torch.tensor(digits.data / 16.0, dtype=torch.float32), torch.tensor(digits.target)
 old, new = labels < 5, labels >= 5
 
-backbone = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
-adam = torch.optim.Adam(backbone.parameters(), 1e-2)
-for _ in range(200):  # the pretrained network: ordinary training
+layers = [nn.Linear(64, 64), nn.LayerNorm(64), nn.GELU(), nn.Linear(64, 64), nn.LayerNorm(64), nn.GELU()]
+backbone = nn.Sequential(*layers, nn.Linear(64, 10))
+adam = torch.optim.Adam(backbone.parameters(), 1e-3)
+for _ in range(300):  # the pretrained network: ordinary training
     adam.zero_grad()
     nn.functional.cross_entropy(backbone(inputs[old]), labels[old]).backward()
     adam.step()
 
-model = nn.Sequential(Lora(backbone[0]), nn.ReLU(), Lora(backbone[2]), nn.ReLU(), Lora(backbone[4]))
-opt = Poem(model.named_parameters(), seed=0)  # finds the adapters: all else is frozen
+backbone.requires_grad_(False)
+model = nn.Sequential(*(Lora(part) if isinstance(part, nn.Linear) else part for part in backbone))
+opt = Poem(model, seed=0)  # finds the adapters: all else is frozen
 x, y = inputs[new], labels[new]
 print(f"{opt.layout.dimension} of {sum(p.numel() for p in model.parameters())} parameters are searched")
+
+
+def accuracy() -> float:
+    with torch.no_grad():
+        return float((model(x).argmax(1) == y).float().mean())
+
+
+print(f"accuracy on the new digits before: {accuracy():.3f}")
 for step in range(1, steps + 1):
     batch = torch.randint(len(x), (64,))
-    loss = opt.step(lambda batch=batch: nn.functional.cross_entropy(model(x[batch]), y[batch]))
-    if step % (steps // 3) == 0:
-        print(f"step {step}, {opt.now.forwards} forward passes, loss of the batch {loss:.3f}")
-with torch.no_grad():
-    print(f"accuracy on the new digits: {(model(x).argmax(1) == y).float().mean():.3f}")
+    opt.step(lambda batch=batch: nn.functional.cross_entropy(model(x[batch]), y[batch]))
+    if step % (steps // 4) == 0:
+        print(opt.report())
+print(f"accuracy on the new digits: {accuracy():.3f}")

@@ -17,16 +17,16 @@ digits = load_digits()
 inputs, labels = torch.tensor(digits.data / 16.0, dtype=torch.float32), torch.tensor(digits.target)
 model = nn.Sequential(nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 10))
 
-opt = Poem(model.named_parameters(), seed=0)  # no learning rate, no perturbation size
+opt = Poem(model, seed=0)  # no learning rate, no perturbation size
 for step in range(1, steps + 1):
     batch = torch.randint(len(inputs), (64,))
 
     def closure() -> torch.Tensor:  # a forward pass; called a few times a step, without gradients
         return nn.functional.cross_entropy(model(inputs[batch]), labels[batch])  # noqa: B023
 
-    loss = opt.step(closure)
+    opt.step(closure)
     if step % (steps // 4) == 0:
-        print(f"step {step}, {opt.now.forwards} forward passes, loss of the batch {loss:.3f}")
+        print(opt.report())
 
 with torch.no_grad(), opt.averaged():  # the running average; the model's own weights come back afterwards
     print(f"accuracy of the averaged weights: {(model(inputs).argmax(1) == labels).float().mean():.3f}")

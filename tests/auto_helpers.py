@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from inside import state_of
 
 import poem_cma as pc
 from poem_cma.auto.request import Draws
@@ -18,7 +19,7 @@ Objective = Callable[[np.ndarray, int], float]
 
 def drive(opt: pc.Optimizer, f: Objective, until: Callable[[Any], bool] = lambda s: False) -> pc.Optimizer:
     """Ask and tell until the state is as it should be, or to the end."""
-    while not until(opt._state) and (probe := opt.ask()) is not None:
+    while not until(state_of(opt)) and (probe := opt.ask()) is not None:
         opt.tell(probe, [f(x, n) for x, n in zip(probe.points, probe.numbers, strict=True)])
     return opt
 
@@ -26,7 +27,7 @@ def drive(opt: pc.Optimizer, f: Objective, until: Callable[[Any], bool] = lambda
 def begun(x0: Any, method: Any = "auto", **options: Any) -> tuple[Any, Draws]:
     """The state before the first evaluation, and random numbers."""
     opt = pc.Optimizer(np.asarray(x0, dtype=float), method=method, **({"budget": 2000, "seed": 0} | options))
-    return opt._state, Draws(opt.seed, opt._state.run)
+    return state_of(opt), Draws(opt.seed, state_of(opt).run)
 
 
 def numbered(n: int, seed: int = 0) -> np.random.Generator:

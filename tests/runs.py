@@ -25,6 +25,7 @@ METHODS = {
 def run(fun: Any = P.fun, x0: Any = (0.1, 0.1, 0.1, 0.1), **changes: Any) -> pc.Result:
     """A short run; `changes` as of `minimize`."""
     settings: dict[str, Any] = {"sample": P.sample, "domain": pc.Ball(1.0), "method": "poem", "budget": 300, "seed": 3}
+    settings["batch"] = 1  # the same run, whoever makes the calls
     return pc.minimize(fun, x0, **(settings | changes))
 
 

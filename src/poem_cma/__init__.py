@@ -1,6 +1,7 @@
 """Parameter-free zeroth-order optimisation of noisy black boxes."""
 
 from poem_cma import datasets, integrations, methods, plots
+from poem_cma.domains.named import Integer, Real
 from poem_cma.domains.sets import Ball, Box, L1Ball, Simplex
 from poem_cma.integrations.scipy import scipy_method
 from poem_cma.minimize import minimize
@@ -20,10 +21,12 @@ __all__ = [
     "Ball",
     "Box",
     "EvaluationError",
+    "Integer",
     "L1Ball",
     "Method",
     "Optimizer",
     "Probe",
+    "Real",
     "Result",
     "Simplex",
     "Spectrum",

@@ -9,6 +9,7 @@ import re
 import shlex
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from math import nan
 from typing import Any
 
@@ -42,6 +43,8 @@ class Program:
         ``{x[2]}``, ``{file}`` gets that JSON on standard input.
     folder : str, optional
         Where it is run; by default where you are.
+    integer : sequence of bool, optional
+        Which coordinates are integers, or one truth value for all: these are written without a decimal point.
 
     The last line that it prints is its answer: a number, or JSON with a ``"value"``.
 
@@ -53,7 +56,7 @@ class Program:
     9.0
     """
 
-    def __init__(self, command: str, folder: str | None = None) -> None:
+    def __init__(self, command: str, folder: str | None = None, integer: Sequence[bool] = ()) -> None:
         try:
             self._words = _words(command)
         except ValueError as error:
@@ -63,6 +66,7 @@ class Program:
         if "\0" in command:
             raise ValueError("the command contains a zero byte")
         self.command, self.folder = command, folder
+        self._integer = np.array(integer or [False], dtype=bool)
         places = {place for word in self._words for place in _PLACE.findall(word)}
         names = {name for name, _ in places}
         self._in_file = "file" in names
@@ -72,7 +76,9 @@ class Program:
 
     def __call__(self, x: Any, seed: int | None = None) -> float:
         """Run it once."""
-        point = [float(v) for v in np.asarray(x, dtype=float)]
+        values = np.asarray(x, dtype=float)
+        whole = np.broadcast_to(self._integer, values.shape)
+        point = [int(v) if i else float(v) for v, i in zip(values, whole, strict=True)]
         if self._highest >= len(point):
             raise ProgramError(f"the command asks for x[{self._highest}], but x has {len(point)} coordinates")
         message = json.dumps({"x": point} if seed is None else {"x": point, "seed": seed})
@@ -85,7 +91,7 @@ class Program:
                     file.write(message)
             return self._run(self._arguments(point, seed, path), message if self._on_input else None)
 
-    def _arguments(self, point: list[float], seed: int | None, path: str) -> list[str]:
+    def _arguments(self, point: Sequence[float], seed: int | None, path: str) -> list[str]:
         def put(match: re.Match[str]) -> str:
             if match[1] == "x":
                 return ",".join(map(repr, point))

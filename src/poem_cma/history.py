@@ -54,12 +54,13 @@ class History:
             rows = [*rows, last]
         return stacked([self.earlier, *(np.array(list(group), dtype=float) for _, group in groupby(rows, key=len))])
 
-    def arrays(self) -> Mapping[str, Array]:
-        """The rows as arrays by name."""
+    def arrays(self, sign: float = 1.0) -> Mapping[str, Array]:
+        """The rows as arrays by name; the sign is that of the values."""
         table = self.table(self.last)
         names = COLUMNS[: table.shape[1]]
         columns: dict[str, Array] = {name: table[:, j] for j, name in enumerate(names)}
         columns["nfev"] = columns["nfev"].astype(np.int64)
+        columns["fun"] = sign * columns["fun"]
         return HistoryView(columns)
 
 

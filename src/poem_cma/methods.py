@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import cache
-from math import inf, sqrt
+from math import inf
 from typing import Any, Literal
 
 from poem_cma.auto.algorithm import AUTO, ONLY_FAR, ONLY_NEAR
 from poem_cma.paper import rules
 from poem_cma.paper.differences import Central, Double, Forward
-from poem_cma.paper.directions import Gaussian, Sphere
+from poem_cma.paper.parts import count, fixed_horizon, gaussian, number, positive, sphere
 from poem_cma.run.algorithm import Learning, Method
 
 __all__ = ["auto", "by_name", "far", "near", "poem", "poem_cma", "rsnso", "tpbco", "tpge"]
@@ -65,21 +65,21 @@ def poem_cma(
     if whitening not in ("paper", "exact"):
         raise ValueError(f'whitening must be "paper" or "exact", not {whitening!r}')
     learning = Learning(
-        tol=_number("tol", tol, 0.0, 1.0),
-        samples=None if samples is None else _count("samples", samples),
-        radius=_positive("radius", radius),
-        ridge=_number("ridge", ridge, 0.0, inf),
+        tol=number("tol", tol, 0.0, 1.0),
+        samples=None if samples is None else count("samples", samples),
+        radius=positive("radius", radius),
+        ridge=number("ridge", ridge, 0.0, inf),
         whitening=whitening,
     )
     return Method(
         "poem-cma",
-        search=_sphere,  # until Algorithm 2 has learned a better one
+        search=sphere,  # until Algorithm 2 has learned a better one
         difference=Central(),
         smoothing=rules.poem_smoothing,
         step_size=rules.distance_over_gradients,
         weight=rules.distance_weight,
         learning=learning,
-        settings=asdict(learning) | {"initial_distance": _positive("initial_distance", initial_distance)},
+        settings=asdict(learning) | {"initial_distance": positive("initial_distance", initial_distance)},
     )
 
 
@@ -100,12 +100,12 @@ def poem(initial_distance: float | None = None) -> Method:
     """
     return Method(
         "poem",
-        search=_sphere,
+        search=sphere,
         difference=Central(),
         smoothing=rules.poem_smoothing,
         step_size=rules.distance_over_gradients,
         weight=rules.distance_weight,
-        settings={"initial_distance": _positive("initial_distance", initial_distance)},
+        settings={"initial_distance": positive("initial_distance", initial_distance)},
     )
 
 
@@ -132,13 +132,13 @@ def tpbco(lipschitz: float, diameter: float | None = None, steps: int | None = N
     """
     return Method(
         "tpbco",
-        search=_sphere,
+        search=sphere,
         difference=Central(),
         smoothing=rules.tpbco_smoothing,
         step_size=rules.tpbco_step,
         weight=rules.uniform_weight,
         needs=("lipschitz", "diameter", "steps"),
-        settings=_fixed_horizon(lipschitz, diameter=diameter, steps=steps),
+        settings=fixed_horizon(lipschitz, diameter=diameter, steps=steps),
     )
 
 
@@ -164,14 +164,14 @@ def tpge(lipschitz: float, diameter: float | None = None) -> Method:
     """
     return Method(
         "tpge",
-        search=_gaussian,
+        search=gaussian,
         difference=Double(),
         smoothing=rules.tpge_smoothing,
         spacing=rules.tpge_inner_smoothing,
         step_size=rules.tpge_step,
         weight=rules.uniform_weight,
         needs=("lipschitz", "diameter"),
-        settings=_fixed_horizon(lipschitz, diameter=diameter),
+        settings=fixed_horizon(lipschitz, diameter=diameter),
     )
 
 
@@ -199,13 +199,13 @@ def rsnso(lipschitz: float, distance: float | None = None, steps: int | None = N
     """
     return Method(
         "rsnso",
-        search=_gaussian,
+        search=gaussian,
         difference=Forward(),
         smoothing=rules.rsnso_smoothing,
         step_size=rules.rsnso_step,
         weight=rules.uniform_weight,
         needs=("lipschitz", "distance", "steps"),
-        settings=_fixed_horizon(lipschitz, distance=distance, steps=steps),
+        settings=fixed_horizon(lipschitz, distance=distance, steps=steps),
     )
 
 
@@ -290,39 +290,3 @@ def by_name(method: str | Method, **settings: Any) -> Method:
 def _with_defaults(name: str) -> Method:
     """One for all runs: a method is a value."""
     return _CONSTRUCTORS[name]()
-
-
-def _sphere(d: int, domain: Any) -> Sphere:
-    return Sphere(d, domain.hull_dimension(d), domain.tangent)
-
-
-def _gaussian(d: int, domain: Any) -> Gaussian:
-    # Where no query may leave the domain, one direction in 10^8 is cut to a length that bounds them all.
-    reach = sqrt(d) + 6.0 if domain.inside else inf
-    return Gaussian(d, domain.hull_dimension(d), domain.tangent, reach)
-
-
-def _fixed_horizon(lipschitz: float, *, steps: int | None = None, **lengths: float | None) -> dict[str, Any]:
-    settings: dict[str, Any] = {"lipschitz": _positive("lipschitz", lipschitz)}
-    settings |= {name: _positive(name, value) for name, value in lengths.items()}
-    return settings if steps is None else settings | {"steps": _count("steps", steps)}
-
-
-def _positive(name: str, value: float | None) -> float | None:
-    if value is None:
-        return None
-    if not 0.0 < value < inf:
-        raise ValueError(f"{name} must be positive and finite, but is {value!r}")
-    return float(value)
-
-
-def _number(name: str, value: float, least: float, most: float) -> float:
-    if not least <= value <= most or value == inf:
-        raise ValueError(f"{name} must be between {least:g} and {most:g}, but is {value!r}")
-    return float(value)
-
-
-def _count(name: str, value: int) -> int:
-    if value != int(value) or value < 1:
-        raise ValueError(f"{name} must be a whole number from 1 up, but is {value!r}")
-    return int(value)

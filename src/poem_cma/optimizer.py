@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from math import isfinite, nan
+from math import isfinite
 from typing import Any
 
 import numpy as np
 
 from poem_cma._types import Array
+from poem_cma.domains.bounds import domain_of
 from poem_cma.domains.given import as_domain, searched
+from poem_cma.domains.variables import Variables
 from poem_cma.history import History
 from poem_cma.methods import by_name
-from poem_cma.result import Result, Status
+from poem_cma.result import Result, Status, shares
 from poem_cma.run import algorithm as core
 from poem_cma.run import checkpoint
-from poem_cma.run.algorithm import Method, Probe
+from poem_cma.run.algorithm import Learned, Method, Probe
 from poem_cma.run.checks import (
     check_ahead,
     check_batch,
@@ -30,8 +32,9 @@ from poem_cma.run.checks import (
 from poem_cma.run.in_flight import Lane, Lanes, algorithm_of
 from poem_cma.run.oracle import matrix
 from poem_cma.run.randomness import make_seed
+from poem_cma.run.verdict import judge
 
-__all__ = ["Optimizer", "optimizer_for"]
+__all__ = ["Optimizer"]
 
 
 class Optimizer(Lanes):
@@ -39,8 +42,9 @@ class Optimizer(Lanes):
 
     Parameters
     ----------
-    x0 : array_like
-        Where to start.
+    x0 : array_like or Result
+        Where to start. From a Result the run continues with what its run has learned, if the method, the scale and
+        the domain are the same.
     method : str or Method
         "auto", "poem-cma", "poem", "tpbco", "tpge", "rsnso", or one made by a constructor in `poem_cma.methods`.
     domain : optional
@@ -82,7 +86,11 @@ class Optimizer(Lanes):
         seed: int | None = None,
         batch: int = 1,
         ahead: int = 0,
+        maximize: bool = False,
+        bounds: Any = None,
     ) -> None:
+        domain = domain_of(domain, bounds)
+        earlier, x0 = (x0.learned, x0.x) if isinstance(x0, Result) else (None, x0)
         x = check_x0(x0)
         self.method = by_name(method)
         self.domain = as_domain(domain, len(x))
@@ -90,13 +98,15 @@ class Optimizer(Lanes):
         if self.scale is None and self.method.box_units:
             self.scale = widths(self.domain, x)
         self.seed = make_seed(seed)
+        self.sign = -1.0 if maximize else 1.0
         x = inside_domain(x, self.domain)
+        self.variables = Variables(self.domain, self.scale)
         search_domain = searched(self.domain, self.scale, x)
-        if self.scale is not None:
-            x = x / self.scale
+        x = self.variables.to_search(x)
         calls, probes, steps = check_budget(budget), check_batch(batch), check_ahead(ahead)
         run = make_run(self.method, x, search_domain, calls, probes, bool(paired), steps)
-        self._state: Any = algorithm_of(run.method).begin(run.method, run)
+        learned = earlier if earlier is not None and earlier.fits(run.method, self.scale) else None
+        self._state: Any = algorithm_of(run.method).begin(run.method, run, learned)
         self.history = History()
         self.failures = 0
         self._barren = self._barren_probes = 0
@@ -124,12 +134,9 @@ class Optimizer(Lanes):
         return Probe(self._to_user(matrix(points)[b : b + 1]), [numbers[b]], 2 * (lane.first + i) + 1)
 
     def _to_user(self, points: Array) -> Array:
-        if self.scale is None:
+        if self.variables.unchanged:
             return points
-        points = points * self.scale
-        if self.domain.inside:  # rounding in the change of scale must not break the promise
-            points = np.array([self.domain.project(x) for x in points])
-        return points
+        return np.array([self.variables.to_user(z, held=False) for z in points])
 
     def tell(self, probe: Probe, values: Any) -> None:
         """Tell the values of a probe's points, in order; NaN or infinity means that the call failed."""
@@ -137,7 +144,7 @@ class Optimizer(Lanes):
         lane = next((lane for lane in self._lanes if lane.waits_for(number - lane.first, again)), None)
         if lane is None or self._plain:
             raise ValueError(f"probe {probe.id} is not waiting for values: it was told already, or is of another run")
-        F = values if type(values) is list else _numbers(values)
+        F = self._lower(values if type(values) is list else _numbers(values))
         i = number - lane.first
         if len(F) != (m := 1 if again else lane.sizes[i]):
             raise ValueError(f"probe {probe.id} has {m} points, but {len(F)} values were told")
@@ -148,7 +155,7 @@ class Optimizer(Lanes):
         if self._plain:
             lane = self._lanes[0]
             points, numbers = self._algorithm.points(self._active, self._state, 0, lane.randoms)
-            F = oracle(points, numbers)
+            F = self._lower(oracle(points, numbers))
             if isfinite(sum(F)):
                 self._nfev = nfev = self._nfev + len(F)
                 self._reached(self._algorithm.advance(self._active, self._state, [F], lane.randoms, nfev))
@@ -165,10 +172,14 @@ class Optimizer(Lanes):
             return False
         lane, i = asked
         points, numbers = self._algorithm.points(self._active, lane.state, i, lane.randoms)
-        if self.scale is not None:
-            points = (self._to_user(x[None])[0] for x in points)
-        self._take(lane, i, oracle(points, numbers), again=False)
+        if not self.variables.unchanged:
+            points = (self.variables.to_user(z, held=False) for z in points)
+        self._take(lane, i, self._lower(oracle(points, numbers)), again=False)
         return True
+
+    def _lower(self, F: list[float]) -> list[float]:
+        """Values of which lower ones are better."""
+        return F if self.sign > 0.0 else [-value for value in F]
 
     @property
     def done(self) -> bool:
@@ -195,7 +206,17 @@ class Optimizer(Lanes):
         """The smoothed value of recent probes, and its standard error."""
         s = self._state
         n = min(max(s.t, 1), 2 * core.VALUE_MEMORY - 1)  # as many independent values an exponential mean is worth
-        return s.value, 1.2533 * s.value_spread / n**0.5  # for normal noise, sd = sqrt(pi/2) mean deviation
+        return self.sign * s.value, 1.2533 * s.value_spread / n**0.5  # for normal noise, sd = sqrt(pi/2) mean deviation
+
+    @property
+    def constant(self) -> bool:
+        """Whether no difference of values was seen so far."""
+        return bool(self._state.constant)
+
+    @property
+    def start(self) -> Array:
+        """The point where the run began: x0, or its projection on the domain."""
+        return self.variables.to_user(self._state.run.x0)
 
     def result(self, status: int | None = None, message: str | None = None) -> Result:
         """What the run has come to."""
@@ -203,23 +224,29 @@ class Optimizer(Lanes):
         if status is None:
             status, message = self._status()
         held = [v for v in (s.run.x0, *s) if isinstance(v, np.ndarray)]  # nobody must be able to change them
-        return Result(
+        result = Result(
             x=self._for_the_user(self._algorithm.output(s), held),
             x_last=self._for_the_user(s.x, held),
             x_average=self._for_the_user(s.average, held),
-            fun=nan,
-            fun_stderr=nan,
             nfev=self._nfev,
             nit=s.t,
-            success=status in Status.SUCCESSES,
             status=status,
             message="; ".join(filter(None, (message, s.run.remark))),
             failures=self.failures,
-            history=self.history.arrays(),
+            history=self.history.arrays(self.sign),
             method=repr(self.method),
             seed=self.seed,
-            spectrum=s.spectrum,
+            sensitivity=shares(s.sensitivity),
+            learned=self._learned(),
         )
+        judge(result, self)
+        return result
+
+    def _learned(self) -> Learned:
+        s = self._state
+        distance, search = self._algorithm.learned(self._active, s)
+        used = s.asked, s.samples
+        return Learned(repr(self._active), self.scale, distance, search, s.spectrum, used)
 
     def _status(self) -> tuple[int, str]:
         if self.failures and self.failures == self._nfev:
@@ -237,7 +264,7 @@ class Optimizer(Lanes):
 
     def _for_the_user(self, x: Array, held: list[Array]) -> Array:
         """In the user's variables, and in the domain, which rounding may have left; none is a vector that is held."""
-        y = self.domain.project(x if self.scale is None else x * self.scale)
+        y = self.variables.to_user(x)
         return y.copy() if any(np.may_share_memory(y, v) for v in held) else y
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -251,14 +278,6 @@ class Optimizer(Lanes):
         A method or a domain of your own making cannot be read from a file: pass it again.
         """
         return checkpoint.load(cls, path, method=method, domain=domain)
-
-
-def optimizer_for(sample: Any, x0: Any, **settings: Any) -> Optimizer:
-    """The run of a function with this sampler; where there is none, all samples are known to be the same."""
-    opt = Optimizer(x0, **settings)
-    if sample is None:
-        opt._state = opt._lanes[0].state = opt._state._replace(run=opt._state.run._replace(sampled=False))
-    return opt
 
 
 def _numbers(values: Any) -> list[float]:

@@ -9,16 +9,19 @@ from typing import Any, Literal
 import numpy as np
 
 from poem_cma._types import Array
-from poem_cma.minimize import check_evaluate, finished
-from poem_cma.optimizer import Optimizer, optimizer_for
+from poem_cma.domains.bounds import domain_of
+from poem_cma.optimizer import Optimizer
 from poem_cma.parameters.nest import structure_of
-from poem_cma.parameters.runs import nested, nested_errors
+from poem_cma.parameters.runs import flat, nested, nested_errors, typed
 from poem_cma.result import Result
 from poem_cma.run.algorithm import Method, Probe
-from poem_cma.run.checks import check_x0
+from poem_cma.run.direct import Direct
+from poem_cma.run.front import calls_of, direct
 from poem_cma.run.joint import Together, can_join, in_step
+from poem_cma.run.loop import conclude
 from poem_cma.run.oracle import Oracle, in_rows, one_for_each
-from poem_cma.run.randomness import Streams, make_seed
+from poem_cma.run.randomness import make_seed
+from poem_cma.run.settings import Problem, Search
 from poem_cma.run.vectorized import ROWS_AT_ONCE, ask_rows, joined, tell_rows
 
 __all__ = ["replicate"]
@@ -39,12 +42,13 @@ def replicate(
     batch: int = 1,
     on_failure: Literal["drop", "raise"] = "drop",
     evaluate: int | None = None,
+    bounds: Any = None,
 ) -> list[Result]:
     """Minimise from many seeds, and from many starting points, all runs advanced together.
 
     Parameters
     ----------
-    fun, sample, paired, method, domain, scale, budget, batch, on_failure, evaluate
+    fun, sample, paired, method, domain, scale, budget, batch, on_failure, evaluate, bounds
         As in `minimize`; the budget is that of each run.
     x0 : array_like (d,) or (m, d), or a nest of arrays and numbers
         One starting point, or several; a nest, as in `minimize`, is one.
@@ -70,44 +74,39 @@ def replicate(
     >>> bool(max(np.abs(r.x - 1.0).max() for r in results) < 0.1)
     True
     """
-    if (form := structure_of(x0)) is not None:
+    problem = Problem(fun, sample, vectorized, on_failure)
+    search = Search(x0, method, domain_of(domain, bounds), scale, budget, evaluate, paired, batch=batch)
+    return _replicas(problem, search, seeds)
+
+
+def _replicas(problem: Problem, search: Search, seeds: Iterable[int]) -> list[Result]:
+    """The runs from all starting points and seeds, advanced together."""
+    if (form := structure_of(search.x0)) is not None:
+        form = typed(form, search)
         with nested_errors(form):
-            results = replicate(
-                form.objective(fun, vectorized), form.flatten(x0), seeds=seeds, sample=sample, paired=paired,
-                method=method, domain=form.domain(domain), scale=form.scale(scale), budget=budget,
-                vectorized=vectorized, batch=batch, on_failure=on_failure, evaluate=evaluate,
-            )  # fmt: skip
-        return [nested(result, form) for result in results]
-    starts = np.atleast_2d(np.asarray(x0)) if np.ndim(x0) == 2 else [check_x0(x0)]
-    final = check_evaluate(evaluate, budget)
-    runs = []
-    for start in starts:
-        for seed in map(make_seed, seeds):
-            oracle = Oracle(fun, sample, Streams(seed), vectorized, on_failure)
-            opt = optimizer_for(
-                sample, start, method=method, domain=domain, scale=scale, budget=budget - final if final else budget,
-                paired=paired, seed=seed, batch=batch,
-            )  # fmt: skip
-            runs.append((opt, oracle))
-    shared = vectorized == "rows" or (vectorized is True and sample is None)
-    while active := [(opt, oracle) for opt, oracle in runs if not opt.done]:
-        _go_on(active, fun, shared)
-    return [finished(opt, oracle, None, "", final, budget) for opt, oracle in runs]
+            return [nested(result, form) for result in _replicas(*flat(form, problem, search), seeds)]
+    x0, seeds = search.x0, [make_seed(seed) for seed in seeds]
+    starts = np.atleast_2d(np.asarray(x0)) if np.ndim(x0) == 2 else [x0]
+    calls = calls_of(search)
+    runs = [direct(problem, search._replace(x0=start, seed=seed), calls) for start in starts for seed in seeds]
+    shared = problem.vectorized == "rows" or (problem.vectorized is True and problem.sample is None)
+    while active := [run for run in runs if not run.opt.done]:
+        _go_on(active, problem.fun, shared)
+    return [conclude(run.opt, run, calls) for run in runs]
 
 
-Runs = Sequence[tuple[Optimizer, Oracle]]
+Runs = Sequence[Direct]
 
 
 def _go_on(runs: Runs, fun: Callable[..., Any], shared: bool) -> None:
     """Advance those together that can be, once all others have come to where they can be, too, or to their end."""
-    opts = [opt for opt, _ in runs]
-    if unable := [run for run in runs if not can_join(run[0])]:
+    opts = [run.opt for run in runs]
+    if unable := [run for run in runs if not can_join(run.opt)]:
         _one_round(unable, fun, shared)
         return
     alone, calls = set(range(len(runs))), sum(opt.nfev for opt in opts)
     for group in in_step(opts):
-        some, oracles = zip(*(runs[i] for i in group), strict=True)
-        Together(some).advance(_Evaluate(fun, oracles, shared))
+        Together([opts[i] for i in group]).advance(_Evaluate(fun, [runs[i].oracle for i in group], shared))
         alone -= set(group)
     if sum(opt.nfev for opt in opts) == calls:
         alone = set(range(len(runs)))
@@ -118,14 +117,14 @@ def _go_on(runs: Runs, fun: Callable[..., Any], shared: bool) -> None:
 def _one_round(runs: Runs, fun: Callable[..., Any], shared: bool) -> None:
     """Every run asks what it can ask now; then all are told."""
     if not shared:
-        for opt, oracle in runs:
-            opt.answer(oracle.evaluate)
+        for run in runs:
+            run.step()
         return
     asked: list[tuple[Optimizer, Oracle, list[Probe]]] = []
     numbers = 0
-    for opt, oracle in runs:
-        if numbers < ROWS_AT_ONCE and (probes := ask_rows(opt)):
-            asked.append((opt, oracle, probes))
+    for run in runs:
+        if numbers < ROWS_AT_ONCE and (probes := ask_rows(run.opt)):
+            asked.append((run.opt, run.oracle, probes))
             numbers += sum(probe.points.size for probe in probes)
     values = _values(fun, [(oracle, *joined(probes)) for _, oracle, probes in asked])
     for k, (opt, oracle, probes) in enumerate(asked):

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from poem_cma._types import Array
+from poem_cma.estimate import UNKNOWN, Estimate
 from poem_cma.paper.algorithm_2 import Spectrum
+from poem_cma.run.algorithm import Learned
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Result", "Status"]
+__all__ = ["Result", "Status", "shares"]
 
 
 class Status:
@@ -27,8 +31,14 @@ class Status:
     INTERRUPTED = 4
     FAILURES = 5
     CONVERGED = 6
+    NOT_BETTER = 7  # x is not better than x0
+    UNMOVED = 8  # the search has never left x0
+    CONSTANT = 9  # no value depends on x
+    UNBOUNDED = 10  # F falls without bound
 
     SUCCESSES = (BUDGET, TARGET, CALLBACK, TIME, CONVERGED)
+    #: The ends of a run that has used all that it may use.
+    ENDS = (BUDGET, CONVERGED, NOT_BETTER, UNMOVED, CONSTANT, UNBOUNDED)
 
 
 @dataclass(eq=False)
@@ -41,12 +51,17 @@ class Result:
         The point to use: the method's own choice among its averages.
     x_last, x_average : array
         The last iterate, and the weighted average of all of them.
-    fun, fun_stderr : float
-        The mean of F at `x` over fresh calls, and its standard error. NaN where no such calls were made.
+    value : Estimate
+        The mean of F at `x` over fresh evaluations, with its standard error and 95% interval; NaN where none were made.
+    gain : Estimate
+        f(x0) - f(x), from evaluations of both points on common samples, with its 95% interval. For ``maximize=True``
+        f(x) - f(x0).
+    sensitivity : array, or a nest in the form of x0, or None
+        How much each variable matters: its share of the root mean square slopes that the run has seen, in units of
+        `scale` (of the widths of a box). The shares sum to one; 0 means too little to be seen. None where no slope
+        was seen, and for methods of the paper that learn no spectrum.
     nfev, nit : int
         Oracle calls, everything counted, and steps.
-    success : bool
-        Whether the run ended as it was meant to: budget, target, callback or time limit.
     status, message : int, str
         Why it ended (see `Status`).
     failures : int
@@ -57,33 +72,75 @@ class Result:
         The method with its settings.
     seed : int
         The seed, whether it was given or not: the run can be repeated with it.
-    spectrum : Spectrum or None
-        What Algorithm 2 found, up to the unit of F, for the methods that use it.
+    learned : Learned or None
+        What another run needs to continue from here: ``minimize(fun, x0=result)``.
     """
 
     x: Array
     x_last: Array
     x_average: Array
-    fun: float
-    fun_stderr: float
     nfev: int
     nit: int
-    success: bool
     status: int
     message: str
     failures: int
     history: Mapping[str, Array]
     method: str
     seed: int
-    spectrum: Spectrum | None = None
+    value: Estimate = UNKNOWN
+    gain: Estimate = UNKNOWN
+    sensitivity: Any = None
+    learned: Learned | None = field(default=None, repr=False)
+
+    @property
+    def fun(self) -> float:
+        """The mean of F at `x` over fresh evaluations."""
+        return self.value.mean
+
+    @property
+    def fun_stderr(self) -> float:
+        """The standard error of `fun`."""
+        return self.value.stderr
+
+    @property
+    def success(self) -> bool:
+        """Whether the run has ended as it was meant to, with a point that is better than x0."""
+        return self.status in Status.SUCCESSES
+
+    @property
+    def spectrum(self) -> Spectrum | None:
+        """What Algorithm 2 found, up to the unit of F, for the methods that use it."""
+        return None if self.learned is None else self.learned.spectrum
+
+    def by_variable(self) -> list[tuple[str, float, float]]:
+        """The name of each variable, its value in `x`, and its share of the sensitivity (NaN if it is not known).
+
+        >>> import numpy as np, poem_cma as pc
+        >>> result = pc.minimize(lambda x: float(9 * x[0] ** 2 + x[1] ** 2), np.ones(2), budget=300, seed=0)
+        >>> [name for name, _, _ in result.by_variable()]
+        ['x[0]', 'x[1]']
+        """
+        from poem_cma.parameters.nest import structure_of
+
+        form = structure_of(self.x)
+        x = self.x if form is None else form.flatten(self.x)
+        names = [f"x[{i}]" for i in range(len(x))] if form is None else form.names()
+        if self.sensitivity is None:
+            known = np.full(len(x), np.nan)
+        else:
+            known = self.sensitivity if form is None else form.flatten(self.sensitivity)
+        return list(zip(names, x.tolist(), known.tolist(), strict=True))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The attributes by name, as in SciPy's results."""
+        return {name: getattr(self, name) for name in _NAMES}
 
     def __repr__(self) -> str:
-        width = max(len(f.name) for f in fields(self))
-        lines = [f"{f.name:>{width}}: {_short(getattr(self, f.name))}" for f in fields(self)]
-        return "\n".join(lines)
+        width = max(map(len, _NAMES))
+        return "\n".join(f"{name:>{width}}: {_short(value)}" for name, value in self.to_dict().items())
 
     def plot(self) -> Figure:
-        """Four panels: value, distance and step size, smoothing, and the spectrum where there is one.
+        """Panels: value, distance and step size, smoothing, the spectrum where there is one, and the sensitivity.
 
         Needs matplotlib (``pip install "poem-cma[plot]"``). Returns the figure.
         """
@@ -104,11 +161,26 @@ class Result:
         return result_card(self)
 
 
+_NAMES = (
+    "x", "fun", "fun_stderr", "value", "gain", "sensitivity", "success", "status", "message", "nfev", "nit", "failures",
+    "x_last", "x_average", "method", "seed", "spectrum", "history",
+)  # fmt: skip
+
+
 def _short(value: Any) -> str:
     if hasattr(value, "shape") and value.size > 6:
         head = ", ".join(f"{v:.4g}" for v in value[:5])
         return f"[{head}, ...] ({value.size} numbers)"
-    if isinstance(value, dict | list | tuple):
+    if isinstance(value, dict | list | tuple) and not isinstance(value, Estimate):
         text = " ".join(str(value).split())
         return text if len(text) <= 160 else text[:157] + "..."
     return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def shares(sizes: Array | None) -> Array | None:
+    """Sizes as shares that sum to one; None where all are zero or none is known."""
+    if sizes is None or not np.isfinite(sizes).all() or not sizes.any():
+        return None
+    relative: Array = sizes / sizes.max()
+    relative /= relative.sum()
+    return relative

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from auto_helpers import Draws, begun, drive, numbered
+from inside import state_of
 from statistics_helpers import assert_unbiased
 
 import poem_cma as pc
@@ -204,7 +205,7 @@ def test_noise_is_seen_in_a_run(own: float, of_samples: float) -> None:
     def f(x: np.ndarray, n: int) -> float:
         return float(0.01 * x[0] + own * rng.normal() + of_samples * numbered(n).normal(size=d) @ x)
 
-    s = drive(opt, f)._state
+    s = state_of(drive(opt, f))
     assert noise.rules(s.search.noise) == (own + of_samples > 0.0)
     assert noise.share(s.search.noise) == pytest.approx(float(own + of_samples > 0.0), abs=0.35)
 
@@ -295,7 +296,7 @@ def test_the_mean_stays_among_points_that_have_succeeded() -> None:
     """F fails outside a ball, which is convex: so the mean never leaves it."""
     opt = pc.Optimizer(np.zeros(2), method="far", budget=3000, seed=0)
     while (probe := opt.ask()) is not None:
-        assert np.linalg.norm(opt._state.x) <= 1.0
+        assert np.linalg.norm(state_of(opt).x) <= 1.0
         opt.tell(probe, [float(np.abs(x - 0.9).sum()) if x @ x <= 1.0 else np.nan for x in probe.points])
     result = opt.result()
     assert result.success

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from auto_helpers import classification, drive, numbered, regression
+from inside import state_of
 
 import poem_cma as pc
 
@@ -16,7 +17,7 @@ D = 8
 def near(f: Any, seed: int, d: int = D, **options: Any) -> bool:
     """The first answer of the gate."""
     opt = pc.Optimizer(np.zeros(d), seed=seed, **({"budget": 3000} | options))
-    s = drive(opt, f, lambda s: s.gate.asked > 0)._state
+    s = state_of(drive(opt, f, lambda s: s.gate.asked > 0))
     assert s.gate.asked == 1
     return bool(s.gate.near)
 
@@ -123,6 +124,6 @@ def test_the_noise_of_an_evaluation_is_measured() -> None:
     ratios = []
     for seed in range(10):
         opt = pc.Optimizer(np.zeros(D), seed=seed, budget=3000)
-        s = drive(opt, own_noise(0.3, False, seed), lambda s: s.gate.asked > 0)._state
+        s = state_of(drive(opt, own_noise(0.3, False, seed), lambda s: s.gate.asked > 0))
         ratios.append(s.gate.own * s.clock.unit / 0.3)
     assert abs(np.mean(ratios) - 1.0) < 4.0 * 0.15 / np.sqrt(10.0) + 0.02

@@ -77,7 +77,7 @@ KINDS = {
 }
 DOMAINS: dict[str, Any] = {
     "none": None, "ball": pc.Ball(2.0), "box": pc.Box(-1.0, 1e5), "simplex": pc.Simplex(),
-    "inside": pc.Box(-1.0, 1.0, inside=True),
+    "outside": pc.Box(-1.0, 1.0, outside=True),
 }  # fmt: skip
 
 

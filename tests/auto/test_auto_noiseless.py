@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from inside import state_of
 
 import poem_cma as pc
 from poem_cma.problems import load
@@ -142,11 +143,11 @@ def test_noise_that_shows_later_is_coped_with() -> None:
     opt = pc.Optimizer(np.full(4, 9.0), budget=4000, seed=0)
     phases = set()
     while (probe := opt.ask()) is not None:
-        phases.add(opt._state.phase)
+        phases.add(state_of(opt).phase)
         noise = [np.random.default_rng(n).normal() for n in probe.numbers]
         opt.tell(probe, [late(x, xi) for x, xi in zip(probe.points, noise, strict=True)])
     assert "exact" in phases
-    assert opt._state.gate.noisy
+    assert state_of(opt).gate.noisy
     assert opt.result().status == Status.BUDGET
     assert f(opt.result().x) < 0.05
 
@@ -172,7 +173,7 @@ def test_every_stage_can_be_saved(tmp_path: pathlib.Path) -> None:
         opt, seen, exact = pc.Optimizer(np.zeros(3), budget=1500, seed=0), [], 0
         while (probe := opt.ask()) is not None:
             seen.append(probe.points.tobytes())
-            exact += opt._state.phase == "exact"
+            exact += state_of(opt).phase == "exact"
             opt.tell(probe, [f(x) for x in probe.points])
             if saved:
                 opt.save(path)

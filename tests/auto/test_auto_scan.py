@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from auto_helpers import drive, numbered
+from inside import state_of
 
 import poem_cma as pc
 
@@ -16,7 +17,7 @@ D = 5
 def scale(f: Any, x0: Any, seed: int, **options: Any) -> float:
     """The first scale, from a run that ends as soon as it is known."""
     opt = pc.Optimizer(np.asarray(x0, dtype=float), seed=seed, **({"method": "far", "budget": 3000} | options))
-    s = drive(opt, f, lambda s: s.scan.over)._state
+    s = state_of(drive(opt, f, lambda s: s.scan.over))
     assert s.scan.over
     assert s.clock.nfev <= 0.25 * s.run.budget
     return float(s.scan.h)

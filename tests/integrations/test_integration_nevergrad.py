@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from inside import state_of
 
 import poem_cma as pc
 
@@ -76,6 +77,30 @@ def test_workers(batch_mode: bool) -> None:
         best = optimizer.minimize(distance, executor=executor, batch_mode=batch_mode)
     assert optimizer.num_ask == optimizer.num_tell == 600
     assert distance(best.value) < 0.7
+
+
+def test_integers_are_integers() -> None:
+    """From the middle of a range, with real variables beside them, an array, and the places of an ordered choice."""
+    parametrization = ng.p.Instrumentation(
+        ng.p.Array(shape=(2,)).set_bounds(-3, 3),
+        n=ng.p.Scalar(lower=1, upper=20).set_integer_casting(),
+        m=ng.p.Array(init=[3.0, 40.0]).set_integer_casting(),
+        place=ng.p.TransitionChoice(["a", "b", "c", "d"]),
+        rate=ng.p.Log(lower=1e-4, upper=1.0),
+    )
+
+    def fun(x: Any, n: int, m: Any, place: str, rate: float) -> float:
+        assert 1 <= n <= 20
+        off = abs(n - 17) + abs(m - [7, 33]).sum() + 3.0 * (place != "d") + abs(np.log10(rate) + 1.0)
+        return float(off + np.abs(x - 1.0).sum())
+
+    optimizer = ng.optimizers.registry["PoemAuto"](parametrization=parametrization, budget=1500)
+    optimizer.parametrization.random_state.seed(0)
+    best = optimizer.minimize(fun).kwargs
+    assert best["n"] == 17
+    assert best["m"].tolist() == [7, 33]
+    assert best["place"] == "d"
+    assert best["rate"] == pytest.approx(0.1, rel=0.2)
 
 
 def test_tells_in_any_order() -> None:
@@ -171,5 +196,5 @@ def test_noise_is_shared_only_where_there_is_none() -> None:
         parametrization.function.deterministic = deterministic
         optimizer = make("PoemAuto", parametrization, budget=200)
         optimizer.ask()
-        assert optimizer._points.opt._state.run.paired is deterministic
+        assert state_of(optimizer._points.opt).run.paired is deterministic
     assert repr(ConfiguredPoem(method="poem", batch=2)) == "ConfiguredPoem(batch=2, method='poem')"

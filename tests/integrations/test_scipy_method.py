@@ -60,5 +60,20 @@ def test_what_cannot_be_honoured_is_not_ignored() -> None:
         solve(bounds=[(0, 1)] * 3, options={"domain": pc.Ball(1.0)})
     with pytest.warns(RuntimeWarning, match="values only: jac ignored"):
         solve(jac=lambda x: np.sign(x - 2.0))
-    with pytest.raises(TypeError, match="unexpected keyword argument 'ftol'"):
+    with pytest.warns(scipy.optimize.OptimizeWarning, match="Unknown solver options: ftol"):
         solve(options={"ftol": 1e-3})
+
+
+def test_scipys_options_have_their_meaning(capsys: pytest.CaptureFixture[str]) -> None:
+    result = solve(options={"maxiter": 30, "disp": True})
+    assert result.nit == 30
+    assert result.message == "the largest number of steps, maxiter=30, is reached"
+    assert capsys.readouterr().out.splitlines()[0] == result.message
+    assert solve(options={"maxfev": None, "maxfun": 200}).nfev == 200
+
+
+def test_tol_ends_the_run_when_the_point_has_settled() -> None:
+    loose, tight = (solve(tol=tol, options={"maxfev": 20_000}) for tol in (0.3, 0.02))
+    assert "tol=0.3" in loose.message
+    assert loose.nfev < tight.nfev < 20_000
+    assert np.abs(tight.x - 2.0).max() < 0.1

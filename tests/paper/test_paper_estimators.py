@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from inside import state_of
 from numpy.typing import NDArray
 from scipy.integrate import quad
 from scipy.stats import beta
@@ -431,7 +432,7 @@ def test_lemma_5_runs_stay_within_the_bound_where_samples_are_shared_and_only_th
     norms = []
     while (probe := opt.ask()) is not None:
         opt.tell(probe, probe.points @ a + xi[probe.samples])
-        norms.append(opt._state.g_norm * opt._state.unit)
+        norms.append(state_of(opt).g_norm * state_of(opt).unit)
     assert (max(norms) <= np.linalg.norm(a) * d * (1.0 + 1e-9)) == paired
 
 

@@ -13,15 +13,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from inside import state_of
 from numpy.typing import NDArray
 from statistics_helpers import assert_biased, assert_mean_at_most, assert_unbiased, limit
 
 import poem_cma as pc
 from poem_cma import methods
 from poem_cma.paper import theory
-from poem_cma.paper.algorithm_1 import Stage
 from poem_cma.paper.algorithm_2 import gradient_moment, spectrum_of
 from poem_cma.paper.directions import Sphere, whiten
+from poem_cma.paper.state import Stage
 from poem_cma.run.algorithm import Method
 
 Floats = NDArray[np.float64]
@@ -47,7 +48,7 @@ def follow(
     d = len(x0)
     opt = pc.Optimizer(x0, method=method, domain=domain, seed=seed)
     if xi is None:
-        xi = np.random.default_rng(seed).uniform(-1.0, 1.0, (opt._state.run.pairs + steps, d))
+        xi = np.random.default_rng(seed).uniform(-1.0, 1.0, (state_of(opt).run.pairs + steps, d))
 
     def next_pair() -> tuple[Floats, list[float]]:
         probe = opt.ask()
@@ -56,21 +57,21 @@ def follow(
         opt.tell(probe, values)
         return probe.points, values
 
-    while opt._state.stage == Stage.LEARN:
+    while state_of(opt).stage == Stage.LEARN:
         next_pair()
     W, d_star = d * np.eye(d), float(d)
     if (s := opt.result().spectrum) is not None:
         W, d_star = s.eigenvalues.sum() * (s.vectors / s.eigenvalues) @ s.vectors.T, s.effective_dimension
-    x, g, mu = [opt._state.x], [], []
+    x, g, mu = [state_of(opt).x], [], []
     for _ in range(steps):
         (plus, minus), (F_plus, F_minus) = next_pair()
         step = 0.5 * (plus - minus)
         mu.append(np.linalg.norm(step))
         g.append((F_plus - F_minus) / (2.0 * mu[-1] ** 2) * (W @ step))
-        x.append(opt._state.x)
+        x.append(state_of(opt).x)
     X = np.array(x)
     moved = np.linalg.norm(X - x0, axis=1)
-    moved[0] = opt._state.run.initial_distance
+    moved[0] = state_of(opt).run.initial_distance
     squares = (np.array(g) ** 2).sum(axis=1)
     return Path(X, np.array(g), np.array(mu), np.maximum.accumulate(moved), np.cumsum(squares), d_star, opt)
 
@@ -99,13 +100,20 @@ def leaping() -> Path:
 
 
 RUNS: dict[str, Callable[[], Path]] = {
-    "poem, linear, ball": lambda: follow(methods.poem(0.1), noisy_linear, np.zeros(4), 300, 1, pc.Ball(1.0)),
+    "poem, linear, ball": lambda: follow(
+        methods.poem(0.1), noisy_linear, np.zeros(4), 300, 1, pc.Ball(1.0, outside=True)
+    ),
     "poem, kinks, free": lambda: follow(methods.poem(1e-3), noisy_kinks, np.zeros(4), 300, 2),
     "poem, far away": lambda: follow(methods.poem(1e-2), far_away, np.zeros(1), 300, 3),
     "poem, leaping": leaping,
-    "poem, box": lambda: follow(methods.poem(0.05), noisy_linear, np.zeros(4), 300, 4, pc.Box(-1.0, 0.5)),
+    "poem, box": lambda: follow(methods.poem(0.05), noisy_linear, np.zeros(4), 300, 4, pc.Box(-1.0, 0.5, outside=True)),
     "poem-cma, ball": lambda: follow(
-        methods.poem_cma(tol=0.3, samples=30, initial_distance=0.1), noisy_kinks, np.zeros(4), 300, 5, pc.Ball(2.0)
+        methods.poem_cma(tol=0.3, samples=30, initial_distance=0.1),
+        noisy_kinks,
+        np.zeros(4),
+        300,
+        5,
+        pc.Ball(2.0, outside=True),
     ),
 }
 
@@ -117,7 +125,7 @@ def path(request: pytest.FixtureRequest) -> Path:
 
 def test_runs_have_the_steps_and_radii_of_algorithm_1(path: Path) -> None:
     """x_{t+1} = Proj(x_t - r_bar_t g_t / sqrt(G_t)) and mu_t = r_bar_t sqrt(d*/(t+1)), from the outside."""
-    T, s = len(path.g), path.optimizer._state
+    T, s = len(path.g), state_of(path.optimizer)
     steps = (path.r_bar[:-1] / np.sqrt(path.G))[:, None] * path.g
     expected = [s.run.domain.project(y) for y in path.x[:-1] - steps]
     np.testing.assert_allclose(path.x[1:], expected, rtol=1e-7, atol=1e-9)
@@ -162,7 +170,9 @@ def test_lemma_8_counterexample_the_last_step_counts() -> None:
     """
     xi = np.array([1.0, -1000.0, -240.0, -220.0, -210.0, -200.0, -190.0, -590.0])[:, None]
     x_star = np.array([1000.0])
-    path = follow(methods.poem(1.0), lambda x, xi: float(xi @ x), np.zeros(1), len(xi), 0, pc.Ball(1000.0), xi)
+    path = follow(
+        methods.poem(1.0), lambda x, xi: float(xi @ x), np.zeros(1), len(xi), 0, pc.Ball(1000.0, outside=True), xi
+    )
     np.testing.assert_allclose(path.g, xi)
     assert regret_ratio(path, x_star, as_printed=True)[-1] == pytest.approx(1.055, abs=0.005)
     assert regret_ratio(path, x_star).max() <= 1.0
@@ -187,7 +197,7 @@ def noise(radius: float, runs: int, steps: int) -> Noise:
     x_star = -radius * SLOPE / np.linalg.norm(SLOPE)
     X, r_bar = np.empty((runs, steps)), np.empty((runs, steps))
     for i in range(runs):
-        p = follow(methods.poem(0.1 * radius), noisy_linear, np.zeros(d), steps, 100 + i, pc.Ball(radius))
+        p = follow(methods.poem(0.1 * radius), noisy_linear, np.zeros(d), steps, 100 + i, pc.Ball(radius, outside=True))
         r_bar[i] = p.r_bar[:-1]
         X[i] = r_bar[i] * ((p.g - SLOPE) * (p.x[:-1] - x_star)).sum(axis=1)
     return Noise(X, r_bar, 2.0 * radius, float(np.linalg.norm(SLOPE)) + 2.0, d)
@@ -317,7 +327,7 @@ def test_lemma_11_counterexample_without_the_correction() -> None:
 def test_lemma_11_along_runs_and_the_output_is_where_the_maximum_is(path: Path) -> None:
     a = path.r_bar
     assert best_score(a) >= weights_bound(a)
-    s = path.optimizer._state
+    s = state_of(path.optimizer)
     assert max(s.score, s.best_score) == pytest.approx(best_score(a))
     tau = int(np.argmax(np.cumsum(a)[:-1] / a[1:])) + 1
     average = a[:tau] @ path.x[:tau] / a[:tau].sum()
@@ -325,7 +335,7 @@ def test_lemma_11_along_runs_and_the_output_is_where_the_maximum_is(path: Path) 
 
 
 def test_lemma_11_maximum_may_lie_before_the_end() -> None:
-    s = leaping().optimizer._state
+    s = state_of(leaping().optimizer)
     assert s.best_score > 1.5 * s.score
 
 

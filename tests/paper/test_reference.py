@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 from draws import normals, samples
+from inside import state_of
 from problems import hinge
 from reference import algorithm_1, algorithm_2, spectral_filter
 
 import poem_cma as pc
-from poem_cma.paper.algorithm_1 import Stage
+from poem_cma.paper.state import Stage
 from poem_cma.run.algorithm import Method
 
 SEED, STEPS = 5, 300
@@ -25,7 +26,10 @@ def on_ball(x: np.ndarray) -> np.ndarray:
     return x if length <= 0.7 else 0.7 * x / length
 
 
-DOMAINS: list[tuple[Any, Callable[[np.ndarray], np.ndarray]]] = [(pc.Ball(0.7), on_ball), (None, lambda x: x)]
+DOMAINS: list[tuple[Any, Callable[[np.ndarray], np.ndarray]]] = [
+    (pc.Ball(0.7, outside=True), on_ball),
+    (None, lambda x: x),
+]
 
 
 def library_run(method: Method, domain: Any, paired: bool, budget: int) -> tuple[pc.Optimizer, list[np.ndarray]]:
@@ -34,10 +38,10 @@ def library_run(method: Method, domain: Any, paired: bool, budget: int) -> tuple
     xi = list(zip(range(2 * budget), samples(SEED, P.sample), strict=False))
     xs = []
     while (probe := opt.ask()) is not None:
-        if opt._state.stage == Stage.STEP:
-            xs.append(opt._state.x)
+        if state_of(opt).stage == Stage.STEP:
+            xs.append(state_of(opt).x)
         opt.tell(probe, [P.fun(x, xi[n][1]) for x, n in zip(probe.points, probe.samples, strict=True)])
-    return opt, [*xs, opt._state.x]
+    return opt, [*xs, state_of(opt).x]
 
 
 @pytest.mark.parametrize("paired", [True, False])
@@ -59,7 +63,7 @@ def test_poem(domain: Any, project: Callable[[np.ndarray], np.ndarray], paired: 
 def test_poem_cma(domain: Any, project: Callable[[np.ndarray], np.ndarray], paired: bool, pairs: int) -> None:
     method = pc.methods.poem_cma(tol=0.2, samples=pairs, radius=0.02, initial_distance=0.03)
     opt, xs = library_run(method, domain, paired, 2 * (pairs + STEPS))
-    spectrum, unit = opt.result().spectrum, opt._state.unit
+    spectrum, unit = opt.result().spectrum, state_of(opt).unit
     assert spectrum is not None
 
     z = normals(SEED, 1, P.d, P.d)
@@ -100,7 +104,7 @@ def check_fixed_step_run(
     method: Method, estimate: Callable[[int, np.ndarray, Any], tuple[np.ndarray, float]], rows: int
 ) -> None:
     """Compare projected descent with a given estimate and step size, and the plain mean of the iterates."""
-    opt, xs = library_run(method, pc.Ball(0.7), True, 2 * STEPS)
+    opt, xs = library_run(method, pc.Ball(0.7, outside=True), True, 2 * STEPS)
     z, xi = normals(SEED, rows, P.d, P.d), samples(SEED, P.sample)
     x = np.full(P.d, 0.05)
     expected = [x]
@@ -147,13 +151,13 @@ def test_rsnso() -> None:
 
 
 def test_a_batch_is_the_mean_of_its_estimates() -> None:
-    opt = pc.Optimizer(np.zeros(P.d), method="poem", domain=pc.Ball(1.0), batch=4, budget=8, seed=SEED)
+    opt = pc.Optimizer(np.zeros(P.d), method="poem", domain=pc.Ball(1.0, outside=True), batch=4, budget=8, seed=SEED)
     probes = []
     while (probe := opt.ask()) is not None:
         probes.append(probe)
     assert len(probes) == 4
     values = [[P.fun(x, int(n)) for x, n in zip(p.points, p.samples, strict=True)] for p in probes]
-    before = opt._state
+    before = state_of(opt)
     for p, F in zip(probes[::-1], values[::-1], strict=True):
         opt.tell(p, F)
     v = [(p.points[0] - p.points[1]) / (2 * before.mu) for p in probes]

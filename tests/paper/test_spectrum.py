@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from inside import state_of
 from problems import hinge
 
 import poem_cma as pc
@@ -68,9 +69,9 @@ def test_a_sketch_needs_no_more_memory_for_more_estimates() -> None:
 def test_inside_a_run_the_default_stays_within_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spectra, "MEMORY_LIMIT", 16 * 50 * 10)
     opt = pc.Optimizer(np.zeros(50), method="poem-cma", budget=10_000)
-    assert opt._state.run.pairs == 10
+    assert state_of(opt).run.pairs == 10
     monkeypatch.undo()
-    assert pc.Optimizer(np.zeros(50), method="poem-cma", budget=10_000)._state.run.pairs == 195  # floor(50 ln 50)
+    assert state_of(pc.Optimizer(np.zeros(50), method="poem-cma", budget=10_000)).run.pairs == 195  # floor(50 ln 50)
 
 
 def test_a_filter_of_one_keeps_the_largest_only() -> None:

@@ -212,9 +212,9 @@ def test_scale_and_domain_in_the_form() -> None:
     inner = form.domain(domain)
     x = inner.project(np.array([3.0, 0, 4, 0, 2, 0, 0, -7, 9]))
     np.testing.assert_allclose(x, [0.6, 0, 0.8, 0, 1, 0, 0, -7, 2])
-    boxes = form.domain({"w": pc.Box(-1.0, 1.0), "b": pc.Box(0.0, 2.0, inside=True)})
+    boxes = form.domain({"w": pc.Box(-1.0, 1.0), "b": pc.Box(0.0, 2.0)})
     assert isinstance(boxes, pc.Box)
-    assert boxes.inside
+    assert not boxes.outside
     np.testing.assert_array_equal(boxes.upper, [1, 1, 1, 1, np.inf, np.inf, np.inf, np.inf, 2])
     assert form.domain({"w": None}) is None
 
@@ -237,7 +237,7 @@ def test_a_product_keeps_every_query_inside() -> None:
         seen.append(p)
         return float(p["p"] @ [3.0, 1.0, 2.0, 5.0] + np.abs(p["w"] - 1.0).sum())
 
-    pc.minimize(watch, start, domain={"p": pc.Simplex(inside=True), "w": pc.Ball(0.5)}, budget=500, seed=0)
+    pc.minimize(watch, start, domain={"p": pc.Simplex(), "w": pc.Ball(0.5)}, budget=500, seed=0)
     assert min(p["p"].min() for p in seen) >= -1e-12
     assert max(abs(p["p"].sum() - 1.0) for p in seen) < 1e-9
     assert max(np.linalg.norm(p["w"]) for p in seen) <= 0.5 + 1e-9

@@ -135,7 +135,7 @@ class _Page(HTMLParser):
 def test_pages_are_whole_and_need_no_network(runs: Any, spectrum: pc.Spectrum, tmp_path: pathlib.Path) -> None:
     pages = [runs["auto"][0].to_html(tmp_path / "run.html"), spectrum.to_html(), pc.plots.to_html(runs)]
     assert (tmp_path / "run.html").read_text(encoding="utf-8") == pages[0]
-    for page, charts in zip(pages, (4, 2, 2), strict=True):
+    for page, charts in zip(pages, (5, 2, 2), strict=True):
         parsed = _Page(page)
         assert parsed.open == []
         assert parsed.sources == ["data:,"]  # nothing is fetched

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from inside import state_of
 from runs import METHODS, P, bits, flaky, run
 
 import poem_cma as pc
@@ -68,7 +69,7 @@ def test_so_many_steps_are_in_flight() -> None:
             flight.append(probe)
         if not flight:
             break
-        if opt._state.stage == "step":
+        if state_of(opt).stage == "step":
             most = max(most, len(flight))
         probe = flight.popleft()
         opt.tell(probe, [float(np.abs(x - 0.3).sum()) for x in probe.points])

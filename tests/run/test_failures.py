@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from inside import state_of
 from problems import hinge
 
 import poem_cma as pc
@@ -71,7 +72,7 @@ def test_the_remaining_slopes_of_a_step_are_rescaled() -> None:
     """With a batch of four and one pair lost, the estimate is the mean of the other three."""
     opt = pc.Optimizer(np.zeros(P.d), method="poem", domain=pc.Ball(1.0), batch=4, budget=8, seed=2)
     probes = [opt.ask() for _ in range(4)]
-    before, slopes, v = opt._state, [1.0, 2.0, -3.0], []
+    before, slopes, v = state_of(opt), [1.0, 2.0, -3.0], []
     for n, p in enumerate(probes):
         assert p is not None
         v.append((p.points[0] - p.points[1]) / (2 * before.mu))
@@ -81,7 +82,7 @@ def test_the_remaining_slopes_of_a_step_are_rescaled() -> None:
             opt.tell(p, [2 * before.mu * slopes[n], 0.0])
     g = P.d * sum(s * w for s, w in zip(slopes, v[:3], strict=True)) / 3
     np.testing.assert_allclose(opt.result().x_last, -0.1 * g / np.linalg.norm(g), rtol=1e-9)
-    assert opt._state.g_norm * opt._state.unit == pytest.approx(np.linalg.norm(g))
+    assert state_of(opt).g_norm * state_of(opt).unit == pytest.approx(np.linalg.norm(g))
     assert opt.failures == 1
 
 
@@ -131,14 +132,16 @@ def test_a_base_value_is_not_asked_again_beyond_the_budget() -> None:
 
 @pytest.mark.parametrize("method", CENTRAL + FORWARD, ids=lambda m: m.name)
 def test_a_run_in_which_everything_fails_stops_early_and_says_why(method: pc.Method) -> None:
+    """If every call raises, the exception is the user's: `test_first_failures`."""
+
     def broken(x: np.ndarray, i: int) -> float:
-        raise ZeroDivisionError("no luck")
+        return float("nan")
 
     result = run(broken, method, budget=1_000_000)
     assert result.nfev <= 300
     assert not result.success
     assert f"all {result.nfev} calls failed" in result.message
-    assert "ZeroDivisionError: no luck" in result.message
+    assert result.message.startswith("fun returned nan")
     assert (result.x == 0.0).all()
 
 
@@ -193,13 +196,6 @@ def test_raise_raises_with_the_point_and_the_result_so_far(how: str, vectorized:
     assert error.result.nit >= 19
     if how == "raise":
         assert isinstance(error.__cause__, RuntimeError)
-
-
-@pytest.mark.parametrize("value", [None, "three", [1.0, 2.0], np.ones(3), 1 + 2j])
-def test_something_that_is_not_a_number_is_a_failure_with_a_reason(value: Any) -> None:
-    result = run(lambda x, i: value)
-    assert not result.success
-    assert "fun must return a number" in result.message
 
 
 def test_numbers_of_all_kinds_are_welcome() -> None:

@@ -31,7 +31,7 @@ def test_the_budget_is_the_normal_end() -> None:
     result = run(budget=500)
     assert (result.success, result.status, result.message) == (True, 0, "the budget of 500 calls is spent")
     assert result.nfev == 500
-    assert result.nit == 245
+    assert result.nit == 225  # 25 samples measure x and x0
     assert result.seed == 0
     assert P.full(result.x) < P.full(np.zeros(4))
 
@@ -59,7 +59,7 @@ def test_a_time_limit_leaves_time_for_the_final_evaluation() -> None:
         return P.fun(x, i)
 
     started = time.monotonic()
-    result = run(slow, budget=100_000, time_limit=1.0, evaluate=100)
+    result = run(slow, budget=100_000, time_limit=1.0, evaluate=50)
     elapsed = time.monotonic() - started
     assert result.status == Status.TIME
     assert result.success

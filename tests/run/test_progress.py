@@ -58,10 +58,34 @@ def test_a_terminal_shows_everything_that_was_promised() -> None:
     assert float(dimension) == pytest.approx(result.history["effective_dimension"][-1], rel=1e-2)
 
 
-def test_nothing_is_written_where_nobody_looks() -> None:
-    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True)
+LINE = re.compile(r"poem-cma  (\d+)/400  value \S+ ± \S+  distance \S+  .*left \d+:\d\d:\d\d")
+
+
+@pytest.mark.parametrize("rich", [True, False])
+def test_a_log_gets_plain_lines(rich: bool) -> None:
+    """A first and a last one in a short run, with and without rich."""
+    script = SCRIPT if rich else "import sys; sys.modules['rich'] = None\n" + SCRIPT
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "done 400\n"
-    assert done.stderr == ""
+    lines = done.stderr.splitlines()
+    assert len(lines) == 2
+    shown = [LINE.fullmatch(line) for line in lines]
+    assert all(shown)
+    assert shown[1][1] == "400"
+
+
+def test_a_log_gets_one_line_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a run of 200 steps that takes five minutes by the clock."""
+    seconds = iter(range(10**6))
+    monkeypatch.setattr("poem_cma.run.progress.time.monotonic", lambda: 1.5 * next(seconds))
+    written = io.StringIO()
+    opt = pc.Optimizer(np.zeros(4), method="poem", budget=400, seed=0)
+    with Bar(opt, 400, console=Console(file=written, force_terminal=False, force_jupyter=False)) as bar:
+        while (probe := opt.ask()) is not None:
+            opt.tell(probe, [float(np.abs(x - 1.0).sum()) for x in probe.points])
+            bar()
+        bar.finish(opt.nfev)
+    assert 6 <= len(written.getvalue().splitlines()) <= 8
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are for POSIX systems")

@@ -93,7 +93,7 @@ def test_every_call_is_kept_once_with_its_value(tmp_path: pathlib.Path, monkeypa
     with View(tmp_path / "run.db") as view:
         calls = view.calls()
         assert view.result is not None
-        assert view._db.execute("SELECT count(*) FROM call").fetchone() == (0,)
+        assert view.measured == 30  # 15 samples at x and at x0
     assert len(calls) == result.nfev
     assert len({(c["probe"], c["point"]) for c in calls}) == result.nfev
     assert sorted(calls["value"]) == sorted(told)
@@ -165,7 +165,7 @@ def test_a_stop_by_time_or_callback_can_be_gone_on_with_within_the_budget(tmp_pa
 
     stopped = run(fun, callback=stop, store=tmp_path / "run.db")
     assert stopped.status == 2
-    assert calls == stopped.nfev < 20
+    assert calls == stopped.nfev < 40
     result = run(fun, store=tmp_path / "run.db")
     assert result.status == 0
     assert calls == result.nfev <= 300

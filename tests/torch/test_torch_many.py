@@ -44,7 +44,7 @@ def test_with_the_same_directions_the_weights_are_the_same(options: dict, monkey
     def philox_instead(active: list[int]) -> None:
         drawn(active)  # presence by tensor, and the slots
         for r in active:
-            first, q = many.now[r].number, many.engines[r].q
+            first, q = many.now[r].number, 8  # as many as the first step looks at
             slots = [(first + j) % many.slots for j in range(q)]
             here = (many.directions[r, slots] != 0.0) * many.directions[r, slots].abs()  # lengths, and what is left out
             many.directions[r, slots] = here * directions_of(alone[r], first, q).sign()

@@ -74,7 +74,8 @@ def test_a_step_that_leads_up_is_taken_back() -> None:
     opt = Poem([p], seed=0, average=None)
     for _ in range(30):
         before = float(opt.step(lambda: (p**2).sum()))
-    opt.now = opt.now._replace(r_bar=100 * opt.now.r_bar, way=1e12)  # something went very wrong, and nothing limits it
+    wide = opt.now.pace._replace(way=1e12)
+    opt.now = opt.now._replace(r_bar=100 * opt.now.r_bar, pace=wide)  # something went very wrong, and nothing limits it
     for _ in range(60):
         last = opt.step(lambda: (p**2).sum())
     assert opt.now.undone > 0

@@ -176,7 +176,7 @@ def test_processes_that_are_killed_and_hang_at_random(tmp_path: pathlib.Path) ->
 
 
 @pytest.mark.parametrize("garbage", [None, "abc", {}, np.zeros(2), [1.0, 2.0], 1j], ids=repr)
-def test_garbage_is_tried_again_and_then_dropped(garbage: Any) -> None:
+def test_garbage_is_tried_again_and_then_refused(garbage: Any) -> None:
     calls: Counter[tuple[bytes, int]] = Counter()
     lock = threading.Lock()
 
@@ -187,11 +187,12 @@ def test_garbage_is_tried_again_and_then_dropped(garbage: Any) -> None:
         return P.fun(x, i) if calls[key] == 3 else garbage
 
     with ThreadPoolExecutor(3) as threads:
-        assert bits(run(fun, budget=60, workers=pc.Workers(threads, retries=2))) == bits(run(budget=60))
+        assert bits(run(fun, budget=60, evaluate=0, workers=pc.Workers(threads, retries=2))) == bits(
+            run(budget=60, evaluate=0)
+        )
         calls.clear()
-        result = run(fun, budget=60, evaluate=0, workers=pc.Workers(threads, retries=1))
-    assert result.failures == result.nfev == 60
-    assert "fun must return a number" in result.message
+        with pytest.raises(TypeError, match="fun must return a number"):
+            run(fun, budget=60, evaluate=0, workers=pc.Workers(threads, retries=1))
 
 
 def bad_apple(x: np.ndarray, i: int) -> float:
@@ -223,8 +224,8 @@ def test_workers_are_replaced_where_pipes_cannot_be_selected(
     (tmp_path / "marks").mkdir()
     monkeypatch.setenv("POEM_CMA_TEST_FOLDER", str(tmp_path / "marks"))
     monkeypatch.setattr("poem_cma.workers.processes._PIPES_CAN_BE_SELECTED", False)
-    result = run(moody, budget=60, batch=2, workers=pc.Workers(2, timeout=5.0, retries=10), store=tmp_path / "run.db")
-    assert bits(result) == bits(run(budget=60, batch=2))
+    result = run(moody, budget=100, batch=2, workers=pc.Workers(2, timeout=5.0, retries=10), store=tmp_path / "run.db")
+    assert bits(result) == bits(run(budget=100, batch=2))
     with View(tmp_path / "run.db") as view:
         assert any("the worker process died" in text for *_, text in view.failures())
 
@@ -268,17 +269,21 @@ def test_with_many_faults_the_run_ends_calls_are_counted_once_and_the_answer_is_
 
 
 def test_a_call_that_always_fails_is_dropped_after_its_retries() -> None:
+    """The first call of all has a value, so that the function is not taken for broken."""
     calls: list[int] = []
 
     def fun(x: np.ndarray, i: int) -> float:
         calls.append(i)
+        if len(calls) == 1:
+            return P.fun(x, i)
         raise RuntimeError("never")
 
     with ThreadPoolExecutor(1) as threads:
         result = run(fun, workers=pc.Workers(threads, retries=1), budget=500)
     assert not result.success
-    assert result.failures == result.nfev == 200  # as without workers: so many in a row end a run
-    assert len(calls) == 2 * result.nfev
+    assert result.failures == result.nfev - 1
+    assert 200 <= result.nfev <= 202  # as without workers: so many in a row end a run
+    assert len(calls) == 2 * result.nfev - 1
 
 
 def test_on_failure_raise_names_point_and_sample() -> None:

@@ -8,11 +8,12 @@ from math import isfinite, nan
 import numpy as np
 
 from poem_cma._types import Array
-from poem_cma.auto import averages, gate, judge, phases, progress, scan
+from poem_cma.auto import averages, gate, judge, phases, progress, resume, scan, sensitivity
 from poem_cma.auto.far.state import begin as far_from
 from poem_cma.auto.request import Draws, Request
+from poem_cma.auto.searches import far_of
 from poem_cma.auto.state import DONE, FAR, KINDS, NEAR, SCAN, AutoState, Clock, Shown
-from poem_cma.run.algorithm import Method, Run, Values
+from poem_cma.run.algorithm import Learned, Method, Run, Values
 
 __all__ = ["AUTO", "ONLY_FAR", "ONLY_NEAR", "Auto"]
 
@@ -30,14 +31,23 @@ class Auto:
         """Random numbers by address."""
         return Draws(seed, run)
 
-    def begin(self, method: Method, run: Run) -> AutoState:
+    def begin(self, method: Method, run: Run, learned: Learned | None = None) -> AutoState:
         """The state before the first evaluation."""
         x = np.asarray(run.x0, dtype=float)
         shown = Shown(nan, 0.0, 0.0, 0.0, 0.0)
-        return AutoState(
+        s = AutoState(
             run, SCAN, Clock(0, 0, 0, 0), scan.begin(run, x), gate.begin(), far_from(x, 0.0), averages.begin(x),
             progress.begin(run, x, 0), (), judge.idle(len(x)), shown,
+            sensitivity.begin(len(x)),
         )  # fmt: skip
+        if learned is None:
+            return s
+        s = resume.continued(s, learned)
+        return phases.go_on(s, Draws(0, run))
+
+    def learned(self, method: Method, s: AutoState) -> tuple[float, resume.Kept]:
+        """What another run that continues from the result needs."""
+        return resume.kept(s)
 
     def _plan(self, s: AutoState, draws: Draws) -> list[Request]:
         return draws.plan(s, phases.plan)
@@ -70,6 +80,9 @@ class Auto:
                 clock = clock._replace(unit=unit)
                 s = s._replace(shown=s.shown._replace(value=s.shown.value / unit, spread=s.shown.spread / unit))
             told = [F / (clock.unit or 1.0) for F in told]
+            if s.phase == FAR:
+                points = np.asarray(plan[0].points())
+                s = s._replace(slopes=sensitivity.pairs(s.slopes, far_of(s), points, told[0]))
             return phases.advance(s._replace(clock=clock), told, draws, s.clock.asked)
 
     def ahead(self, method: Method, s: AutoState, flight: list[AutoState]) -> AutoState | None:
@@ -98,9 +111,9 @@ class Auto:
         """Whether failures have left anything of a request."""
         return any(map(isfinite, F))
 
-    def with_budget(self, s: AutoState, run: Run, draws: Draws) -> AutoState:
-        """The state of a run that goes on with another budget."""
-        return phases.go_on(s._replace(run=run), draws)
+    def with_budget(self, method: Method, s: AutoState, budget: float, draws: Draws) -> AutoState:
+        """The state of a run that goes on with another budget: its last comparison is made again at the new end."""
+        return phases.go_on(s._replace(run=s.run._replace(budget=budget)), draws)
 
 
 def _unit(values: list[Array]) -> float:

@@ -16,10 +16,10 @@ import numpy as np
 
 from poem_cma._types import Array
 from poem_cma.auto.request import Draws, Request, at, unit
-from poem_cma.auto.scan import NEARBY
+from poem_cma.auto.scan import NEARBY, Scan
 from poem_cma.run.algorithm import Run
 
-__all__ = ["Gate", "begin", "decide", "requests"]
+__all__ = ["Gate", "again", "begin", "decide", "prepared", "requests"]
 
 #: Near differences are taken over this part of the far distance: far above rounding, far below a step.
 NEAR, NEAR_SINGLE = 1e-5, 1e-2
@@ -35,6 +35,9 @@ SEEN = 3
 SLACK = 1e-3
 #: Noise of an evaluation's own may be this part of the changes: far below what CORRELATION allows.
 QUIET = 0.01
+#: Near differences are taken where they are so many times the noise of an evaluation's own, at this part of the far
+#: distance at most.
+CLEAR, FURTHEST = 10.0, 0.1
 #: Samples agree if they have more than this share of the squared differences in common.
 COMMON = 2 / 3
 #: Values that differ by so many roundings are equal.
@@ -43,6 +46,8 @@ ROUNDINGS = 16.0
 PER_DIRECTION, FEWEST, MOST = 100, 4, 24
 #: Evaluations of a direction, and the share of the budget that a test may cost. Runs too short for it are far.
 PER_TEST, SHARE = 10, 0.1
+#: The test is made again when distances have shrunk by this factor.
+SHRUNK = 10.0
 
 
 class Gate(NamedTuple):
@@ -50,15 +55,18 @@ class Gate(NamedTuple):
 
     near: bool
     h: float  # the far distance of the last test; zero if there was none
+    e: float  # the near distance, in units of the far one
     asked: int  # tests so far
+    at: int  # evaluations when the last test was made
     own: float  # standard deviation of the noise that every evaluation has of its own, as seen by the test
+    slope: float  # a typical slope, as seen by the test
     noiseless: bool = False  # near differences tell the truth, and no evaluation has shown any noise
     noisy: bool = False  # noise was seen after a test that saw none
 
 
 def begin() -> Gate:
     """Nothing is known."""
-    return Gate(False, 0.0, 0, 0.0)
+    return Gate(False, 0.0, 0.0, 0, 0, 0.0, 0.0)
 
 
 def directions(run: Run) -> int:
@@ -66,19 +74,28 @@ def directions(run: Run) -> int:
     return int(np.clip(run.budget / PER_DIRECTION, FEWEST, MOST))
 
 
-def cost(run: Run) -> float:
-    """The budget from which a test is affordable."""
-    return directions(run) * PER_TEST / SHARE
+def possible(run: Run) -> bool:
+    """Whether a test is affordable, and no variable is an integer, of which near differences see nothing."""
+    return run.domain.variables is None and directions(run) * PER_TEST / SHARE <= run.budget
 
 
-def requests(x: Array, h: float, run: Run, draws: Draws, address: int) -> list[Request]:
+def prepared(gate: Gate, x: Array, h: float, scan: Scan) -> Gate:
+    """The gate before a test at a distance h: near differences must be clear of the noise of evaluations."""
+    i = int(np.argmin(np.abs(np.log(scan.lengths / h)))) if len(scan.lengths) else 0
+    change = float(scan.changes[i]) * min(h / float(scan.lengths[i]), 1.0) if len(scan.lengths) else 0.0
+    noise = gate.own if gate.asked else scan.noise
+    e = max(_near(x, h), CLEAR * noise / change if change > 0.0 else 0.0)
+    return gate._replace(h=h, e=min(e, FURTHEST))
+
+
+def requests(gate: Gate, x: Array, run: Run, draws: Draws, address: int) -> list[Request]:
     """For each direction a base near x, and points on both sides of it; the far ones again on another xi.
 
     If w is the way from the base to a far point, the points are base + e w, base + w / sqrt(10), and base + w. One of
     the far points is evaluated twice: does every evaluation have noise of its own?
     """
     V = unit(draws.rng(address), 2 * directions(run), run)
-    half, project, e = len(V) // 2, run.domain.project, _near(x, h)
+    half, project, h, e = len(V) // 2, run.domain.project, gate.h, gate.e
     made = []
     for i, (v, aside) in enumerate(zip(V[:half], V[half:], strict=True)):
         base = project(x + NEARBY * h * aside)
@@ -88,21 +105,30 @@ def requests(x: Array, h: float, run: Run, draws: Draws, address: int) -> list[R
     return made
 
 
-def decide(gate: Gate, x: Array, h: float, values: list[Array]) -> Gate:
+def again(gate: Gate, run: Run, h: float, noisy: bool, nfev: int) -> bool:
+    """Whether the answer may have changed: distances have shrunk tenfold, or noise rules where samples had agreed."""
+    affordable = (gate.asked + 1) * directions(run) * PER_TEST <= SHARE * run.budget
+    in_time = 2 * gate.at <= nfev <= 0.5 * run.budget and gate.asked > 0  # the other regime has as much again
+    return affordable and in_time and (noisy or h < gate.h / SHRUNK)
+
+
+def decide(gate: Gate, values: list[Array], nfev: int) -> Gate:
     """The answer, from the values of `requests`."""
     F, again = np.array(values[::2]), np.array(values[1::2])
     unit = _unit(F, again)
     F, again = F / unit, again / unit
     own = float(np.sqrt(_mean((F[:, 4] - F[:, 1]) ** 2) / 2.0))
-    slopes = (F[:, 2:4] - F[:, :1]) / _near(x, h)
+    slopes = (F[:, 2:4] - F[:, :1]) / gate.e
     near = any(_predicted(slopes * far, F[:, 4 + 2 * j : 6 + 2 * j]) for j, far in enumerate(FAR))
     near = near or _convex(slopes, F[:, 4:6] - F[:, :1])
     differ = _disagree(F[:, 6] - F[:, 7], again[:, 0] - again[:, 1])
     quiet = own <= QUIET * float(np.sqrt(_mean((F[:, 4] - F[:, 0]) ** 2)))
     same = bool((F[:, 4] == F[:, 1]).all()) and _equal(F[:, 6:8], again)
     noiseless = near and same and not gate.noisy
-    own = own * unit if np.isfinite(own) else 0.0
-    return Gate(bool(near and differ and quiet), h, gate.asked + 1, own, noiseless, gate.noisy)
+    slope = float(np.sqrt(_mean(slopes**2))) * unit / gate.h
+    own, slope = (value if np.isfinite(value) else 0.0 for value in (own * unit, slope))
+    trusted = bool(near and differ and quiet)
+    return Gate(trusted, gate.h, gate.e, gate.asked + 1, nfev, own, slope, noiseless, gate.noisy)
 
 
 def _equal(F: Array, again: Array) -> bool:
@@ -136,7 +162,7 @@ def _near(x: Array, h: float) -> float:
     """Near differences in units of far ones."""
     single = x.dtype == np.float32
     least = (ROUNDING_SINGLE if single else ROUNDING) * float(np.abs(x).max()) / h
-    return min(max(NEAR_SINGLE if single else NEAR, least), 0.1)
+    return max(NEAR_SINGLE if single else NEAR, least)
 
 
 def _predicted(changes: Array, ends: Array) -> bool:

@@ -44,7 +44,10 @@ def due(progress: Progress, run: Run, nfev: int) -> bool:
 
 def comparison(progress: Progress, run: Run, x: Array) -> Judge:
     """The result at the last look, and that of now."""
-    return compare([progress.x, x], int(SHARE * run.budget) if isfinite(run.budget) else CALLS)
+    return compare(
+        [run.domain.rounded(progress.x), run.domain.rounded(x)],
+        int(SHARE * run.budget) if isfinite(run.budget) else CALLS,
+    )
 
 
 def looked(judge: Judge, nfev: int) -> Progress:

@@ -17,15 +17,17 @@ from poem_cma.auto.near.state import Evidence, Memory, Near, Walk
 from poem_cma.auto.noiseless.state import MINIMUM, Exact, Line
 from poem_cma.auto.progress import Progress
 from poem_cma.auto.scan import Scan
+from poem_cma.auto.sensitivity import Slopes
 from poem_cma.run.algorithm import Run
 
 __all__ = [
-    "CHECK", "DONE", "EXACT", "FAR", "GATE", "JUDGE", "KINDS", "MEANS", "NEAR", "SCAN", "AutoState", "Clock", "Shown",
+    "AXES", "CHECK", "DONE", "EXACT", "FAR", "GATE", "JUDGE", "KINDS", "MEANS", "NEAR", "SCAN", "TRIAL", "AutoState",
+    "Clock", "Shown",
 ]  # fmt: skip
 
-#: The phases; MEANS is a scan on means before near steps.
+#: The phases; MEANS is a scan on means before near steps, TRIAL a comparison of what a look along the axes has found.
 SCAN, MEANS, GATE, NEAR, FAR, EXACT = "scan", "means", "gate", "near", "far", "exact"
-CHECK, JUDGE, DONE = "check", "judge", "done"
+CHECK, AXES, TRIAL, JUDGE, DONE = "check", "axes", "trial", "judge", "done"
 
 
 class Clock(NamedTuple):
@@ -62,7 +64,9 @@ class AutoState(NamedTuple):
     former: tuple[Array, ...]  # results of earlier searches
     judge: Judge
     shown: Shown
+    slopes: Slopes
     lowest: float = inf  # value where quasi-Newton steps have ended last at a kink
+    behind: int = 0  # evaluations of the run whose result x0 is
 
     # What the loop and the history read.
 
@@ -75,6 +79,11 @@ class AutoState(NamedTuple):
     def asked(self) -> int:
         """Requests so far."""
         return self.clock.asked
+
+    @property
+    def samples(self) -> int:
+        """Samples so far."""
+        return self.clock.samples
 
     @property
     def nfev(self) -> int:
@@ -149,6 +158,17 @@ class AutoState(NamedTuple):
         return
 
     @property
+    def constant(self) -> bool:
+        """Whether no difference of values was seen so far."""
+        return not self.clock.unit
+
+    @property
+    def sensitivity(self) -> Array:
+        """Root mean square slopes along the variables, up to a common factor."""
+        typical: Array = np.sqrt(np.maximum(self.slopes.squares, 0.0))
+        return typical
+
+    @property
     def extras(self) -> tuple[float, ...]:
         """Further columns of the history."""
         return ()
@@ -159,6 +179,6 @@ KINDS: dict[str, type] = {
     kind.__name__: kind
     for kind in (
         Averages, Clock, Evidence, Exact, Far, Gate, Judge, Line, Memory, Near, Noise, Progress, Scan, Shape, Shown,
-        Walk,
+        Slopes, Walk,
     )
 }  # fmt: skip

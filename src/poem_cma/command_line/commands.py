@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from poem_cma.command_line.target import CommandError
+from poem_cma.run.failures import printable
 
 __all__ = ["register"]
 
@@ -57,7 +58,7 @@ def _do(work: Callable[[], int | None]) -> None:
     try:
         code = work()
     except CommandError as error:
-        typer.echo(f"poem-cma: {error}", err=True)
+        typer.echo(f"poem-cma: {printable(str(error))}", err=True)
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
         raise typer.Exit(130) from None
@@ -73,11 +74,11 @@ def minimize(
     x0: X0 = None,
     ball: Annotated[Text, _option("Keep to a ball around 0 of this radius.", "R")] = None,
     bounds: Annotated[
-        Text, _option("Keep between: lower:upper for all, or one for each, with commas.", "PAIRS")
+        Text, _option("Keep between: lower:upper for all, or [name=]lower:upper[:int][:log] for each.", "RANGES")
     ] = None,
     l1_ball: Annotated[Text, _option("Keep the sum of |x| below.", "R")] = None,
     simplex: Annotated[Text, _option("Keep x positive with this sum.", "TOTAL")] = None,
-    inside: Annotated[bool | None, typer.Option("--inside", help="No point outside is ever evaluated.")] = None,
+    outside: Annotated[bool | None, typer.Option("--outside", help="Points outside may be evaluated.")] = None,
     scale: Annotated[Text, _option("The typical size of each variable.", "NUMBERS")] = None,
     method: Annotated[Text, _option("auto, poem-cma or poem.", "NAME")] = None,
     budget: Budget = None,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import sys
 from math import isnan
 from pathlib import Path
@@ -12,10 +11,13 @@ from typing import Any
 
 from poem_cma.command_line.target import CommandError
 from poem_cma.store import StoreError, View
+from poem_cma.store.files import replacing
 
 __all__ = ["FORMATS", "export"]
 
 FORMATS = ("csv", "json", "parquet", "db")
+
+_BEGINNINGS_OF_FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 
 COLUMNS = ("probe", "point", "value", "seconds", "finished", "attempts", "failure")
 
@@ -36,17 +38,15 @@ def export(store: Path, kind: str, out: Path | None) -> Path | None:
             if str(target) == "-":
                 _WRITERS[kind](view, sys.stdout)
                 return None
-            part = target.with_name(target.name + "-part")
-            try:
-                if kind in ("csv", "json"):
+            if kind == "db":
+                view.copy(target)
+                return target
+            with replacing(target) as part:
+                if kind == "parquet":
+                    _parquet(view, part)
+                else:
                     with open(part, "w", newline="", encoding="utf-8") as file:
                         _WRITERS[kind](view, file)
-                else:
-                    part.unlink(missing_ok=True)
-                    _WRITERS[kind](view, part)
-                os.replace(part, target)
-            finally:
-                part.unlink(missing_ok=True)
     except StoreError as error:
         raise CommandError(str(error)) from None
     except OSError as error:
@@ -66,9 +66,15 @@ def _columns(view: View) -> dict[str, list[Any]]:
 
 def _csv(view: View, file: Any) -> None:
     columns = _columns(view)
+    columns["failure"] = [None if text is None else _inert(text) for text in columns["failure"]]
     writer = csv.writer(file)
     writer.writerow(COLUMNS)
     writer.writerows(zip(*columns.values(), strict=True))
+
+
+def _inert(text: str) -> str:
+    """A text that a spreadsheet does not take for a formula."""
+    return "'" + text if text.startswith(_BEGINNINGS_OF_FORMULAS) else text
 
 
 def _json(view: View, file: Any) -> None:
@@ -96,8 +102,4 @@ def _parquet(view: View, path: Path) -> None:
     pyarrow.parquet.write_table(pyarrow.table(_columns(view)), path)
 
 
-def _db(view: View, path: Path) -> None:
-    view.copy(path)
-
-
-_WRITERS: dict[str, Any] = {"csv": _csv, "json": _json, "parquet": _parquet, "db": _db}
+_WRITERS: dict[str, Any] = {"csv": _csv, "json": _json}

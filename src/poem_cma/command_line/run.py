@@ -11,16 +11,16 @@ from typing import Any
 
 import numpy as np
 
+from poem_cma.command_line.bounds import as_box, as_nest, middles, names_of
 from poem_cma.command_line.settings import combined
 from poem_cma.command_line.target import CommandError, Target
-from poem_cma.domains.sets import Ball, Box, L1Ball, Simplex
+from poem_cma.domains.sets import Ball, L1Ball, Simplex
 from poem_cma.external import Program, draw_seed
-from poem_cma.minimize import _Loop, check_evaluate
 from poem_cma.paper.dimension import effective_dimension
-from poem_cma.parameters.nest import structure_of
-from poem_cma.parameters.runs import nested
 from poem_cma.result import Result, Status
-from poem_cma.run.stored import drive
+from poem_cma.run.failures import printable
+from poem_cma.run.front import run
+from poem_cma.run.settings import Place, Problem, Search, Stops
 from poem_cma.store import StoreError, View
 from poem_cma.workers import Workers
 
@@ -45,7 +45,7 @@ def resume(path: Path, options: dict[str, Any], *, as_json: bool = False) -> int
     given = combined(None, options)
     settings = launch | {"budget": plan["budget"]} | given | {"store": str(path)}
     what = settings.get("command") or settings.get("target")
-    print(f"going on with {what} in {settings['folder']}", file=sys.stderr)  # noqa: T201
+    print(printable(f"going on with {what} in {settings['folder']}"), file=sys.stderr)  # noqa: T201
     return _run(settings, as_json)
 
 
@@ -97,19 +97,16 @@ def _minimize(s: dict[str, Any]) -> Result:
         launch["target"] = fun.place
     if "sample" in launch:
         launch["sample"] = sample.place
-    x0, objective = _x0(s), fun
-    form = structure_of(x0)
-    if form is not None:
-        x0, objective = form.flatten(x0), form.objective(fun)
-    result = drive(
-        objective, x0, sample=sample, paired=s.get("paired", True), method=s.get("method", "auto"), domain=_domain(s),
-        scale=_scale(s), budget=s["budget"], seed=s.get("seed"), vectorized=False, launch=launch,
-        workers=Workers(s.get("workers", 1), **policy), batch=s.get("batch", 1), ahead=s.get("ahead", 0),
-        on_failure=s.get("on_failure", "drop"), loop=_Loop(None, s.get("stop_below"), s.get("time_limit")),
-        progress=sys.stderr.isatty(), store=s.get("store"), name=s.get("name") or s.get("command") or fun.place,
-        final=check_evaluate(s.get("evaluate"), s["budget"]),
+    given = {name: s[name] for name in Search._fields if name in s}
+    return run(
+        Problem(fun, sample, on_failure=s.get("on_failure", "drop")),
+        Search(**given | {"x0": _x0(s), "domain": _domain(s), "scale": _scale(s)}),
+        Stops(target=s.get("stop_below"), time_limit=s.get("time_limit")),
+        Place(
+            workers=Workers(s.get("workers", 1), **policy), store=s.get("store"), launch=launch,
+            name=s.get("name") or s.get("command") or fun.place, progress=sys.stderr.isatty(),
+        ),
     )  # fmt: skip
-    return result if form is None else nested(result, form)
 
 
 def _objective(s: dict[str, Any]) -> tuple[Any, Any]:
@@ -122,18 +119,32 @@ def _objective(s: dict[str, Any]) -> tuple[Any, Any]:
     if "sample" in s:
         raise CommandError("sample is for functions; a command gets its sample as {seed}")
     try:
-        program = Program(s["command"], s["folder"])
+        program = Program(s["command"], s["folder"], [bound["integer"] for bound in s.get("bounds", ())])
     except ValueError as error:
         raise CommandError(f"command: {error}") from None
     return program, draw_seed if program.takes_seed else None
 
 
 def _x0(s: dict[str, Any]) -> Any:
+    names = names_of(s.get("bounds", []))
+    if names and not isinstance(s.get("x0"), dict):
+        return _named_x0(s, names)
     if "x0" not in s:
-        raise CommandError("x0 is missing: where does the run start? Give --x0")
+        raise CommandError("x0 is missing: where does the run start? Give --x0, or --bounds with names")
     if isinstance(s["x0"], dict) and "command" in s:
         raise CommandError("x0 as a table is for functions; a command gets its numbers one after another")
     return _arrays(s["x0"])
+
+
+def _named_x0(s: dict[str, Any], names: list[str]) -> Any:
+    """The numbers of a list by name, or the middle of each range; a command gets them one after another."""
+    try:
+        x0 = s["x0"] if "x0" in s else middles(s["bounds"])
+    except ValueError as error:
+        raise CommandError(f"bounds: {error}") from None
+    if len(x0) != len(names):
+        raise CommandError(f"x0 has {len(x0)} numbers, and bounds have the {len(names)} names {', '.join(names)}")
+    return np.array(x0, dtype=float) if "command" in s else dict(zip(names, x0, strict=True))
 
 
 def _arrays(x0: Any) -> Any:
@@ -163,22 +174,22 @@ def _domain(s: dict[str, Any]) -> Any:
     if len(given) > 1:
         raise CommandError(f"{' and '.join(given)} are given, but a run has one domain")
     if not given:
-        if s.get("inside"):
-            raise CommandError("inside needs a domain: give ball, bounds, l1_ball or simplex")
+        if s.get("outside"):
+            raise CommandError("outside needs a domain: give ball, bounds, l1_ball or simplex")
         return None
-    inside = s.get("inside", False)
+    outside = s.get("outside", False)
     try:
         if given == ["bounds"]:
-            lower, upper = (side[0] if len(side) == 1 else np.array(side) for side in s["bounds"])
-            return Box(lower, upper, inside=inside)
+            named = names_of(s["bounds"]) and "command" not in s
+            return (as_nest if named else as_box)(s["bounds"], outside)
         make: Any = _DOMAINS[given[0]]
-        return make(s[given[0]], inside=inside)
+        return make(s[given[0]], outside=outside)
     except (ValueError, TypeError) as error:
         raise CommandError(f"{given[0]}: {error}") from None
 
 
 def _warn(message: Warning | str, *_: Any) -> None:
-    print(f"poem-cma: {message}", file=sys.stderr)  # noqa: T201
+    print(f"poem-cma: {printable(str(message))}", file=sys.stderr)  # noqa: T201
 
 
 def _opened(path: Path) -> View:
@@ -197,17 +208,18 @@ def _result_as_text(result: Result) -> str:
     if isinstance(result.x, np.ndarray):
         x = "[" + ", ".join(f"{v:.8g}" for v in result.x[:20]) + (", ..." if len(result.x) > 20 else "") + "]"
     lines = {
-        "x": x, "value": f"{result.fun:.6g} ± {result.fun_stderr:.2g}", "calls": str(result.nfev),
+        "x": x, "value": str(result.value), "gain": str(result.gain), "calls": str(result.nfev),
         "failures": str(result.failures), "seed": str(result.seed), "end": result.message,
     }  # fmt: skip
-    return "\n".join(f"{name:>10}: {value}" for name, value in lines.items())
+    return "\n".join(f"{name:>10}: {printable(value)}" for name, value in lines.items())
 
 
 def _result_as_json(result: Result) -> str:
     names = ("fun", "fun_stderr", "nfev", "nit", "success", "status", "message", "failures", "seed", "method")
     content: dict[str, Any] = {name: getattr(result, name) for name in names}
     content = {k: None if isinstance(v, float) and v != v else v for k, v in content.items()}
-    return json.dumps({"x": _lists(result.x), **content})
+    estimates = {name: getattr(result, name).to_dict() for name in ("value", "gain")}
+    return json.dumps({"x": _lists(result.x), **content, **estimates})
 
 
 def _short(value: Any) -> str:

@@ -10,6 +10,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from poem_cma.command_line.bounds import EXPECTED, read_bounds
 from poem_cma.command_line.target import CommandError
 
 __all__ = ["KEYS", "combined", "read_file"]
@@ -94,17 +95,6 @@ def _fail() -> Any:
     raise ValueError
 
 
-def _bounds(value: Any) -> list[list[float]]:
-    """``[lower, upper]``, two numbers or two lists; or text: ``lower:upper`` for all, or one for each coordinate."""
-    if isinstance(value, str):
-        pairs = [item.split(":") for item in value.replace(",", " ").split()]
-        if not pairs or any(len(pair) != 2 for pair in pairs):
-            raise ValueError
-        return [[float(pair[side]) for pair in pairs] for side in (0, 1)]
-    lower, upper = value
-    return [[float(v) for v in (side if isinstance(side, list) else [side])] for side in (lower, upper)]
-
-
 def _flag(value: Any) -> bool:
     if not isinstance(value, bool):
         raise TypeError
@@ -132,8 +122,8 @@ KEYS = {
     "ball": Key(_positive, "a positive radius"),
     "l1_ball": Key(_positive, "a positive radius"),
     "simplex": Key(_positive, "a positive total"),
-    "bounds": Key(_bounds, "lower:upper for all coordinates, or one such pair for each, separated by commas"),
-    "inside": Key(_flag, "true or false"),
+    "bounds": Key(read_bounds, EXPECTED),
+    "outside": Key(_flag, "true or false"),
     "scale": Key(_vector, "positive numbers, one or one for each coordinate"),
     "method": Key(_one_of("auto", "poem-cma", "poem"), "auto, poem-cma or poem"),
     "budget": Key(_whole(1), "a whole number of calls from 1 up"),

@@ -10,12 +10,17 @@ from typing import Any
 import numpy as np
 
 from poem_cma.command_line.target import CommandError
+from poem_cma.estimate import Estimate
+from poem_cma.parameters.nest import structure_of
+from poem_cma.parameters.runs import nested
 from poem_cma.result import Status
+from poem_cma.run.failures import printable
 from poem_cma.store import StoreError, View
 
 __all__ = ["chart", "show"]
 
 _SECONDS_BETWEEN_LOOKS = 1.0
+_MOST_VARIABLES = 12
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
 
 
@@ -47,7 +52,9 @@ def _page(path: Path, width: int, plot: Path | None, verify: bool) -> tuple[str,
         with View(path, verify=verify) as view:
             opt = view.optimizer()
             lines = _lines(view, opt)
-            page = "\n".join(f"{name:>12}  {value}" for name, value in lines.items())
+            page = "\n".join(f"{name:>12}  {printable(value)}" for name, value in lines.items())
+            if opt is not None:
+                page += "\n\n" + _variables(view, opt)
             history = None if opt is None else opt.history.arrays()
             if history is not None and len(history["nfev"]) > 1:
                 page += "\n\n" + chart(history["nfev"], history["fun"], min(width, 100) - 2)
@@ -60,15 +67,17 @@ def _page(path: Path, width: int, plot: Path | None, verify: bool) -> tuple[str,
 
 def _lines(view: View, opt: Any) -> dict[str, str]:
     settings, plan, status, result = view.settings, view.plan, view.status, view.result
-    budget, done = plan["budget"], (status.get("nfev", 0) + plan["measured"])
+    budget, done = plan["budget"], status.get("nfev", 0) + view.measured
     if opt is not None:
-        done = opt.nfev + plan["measured"]
+        done = opt.nfev + view.measured
     about = ", ".join(f"{name} {settings[name]}" for name in ("dimension", "batch", "ahead", "seed"))
     lines = {"run": str(settings["name"] or view.path.name), "method": f"{settings['method']}, {about}"}
+    lines["written by"] = f"poem-cma {', '.join(view.versions)}"
     if result is not None:
         x = result.get("x")
         lines["calls"] = f"{result['nfev']} of {budget}"
         lines["value"] = f"{result['fun']:.6g} ± {result['fun_stderr']:.2g}, freshly measured"
+        lines["gain"] = str(Estimate(*result["gain"]))
         lines["failures"] = str(result["failures"])
         if x is not None:
             lines["x"] = "[" + ", ".join(f"{v:.6g}" for v in x[:8]) + (", ..." if len(x) > 8 else "") + "]"
@@ -86,12 +95,28 @@ def _lines(view: View, opt: Any) -> dict[str, str]:
     return lines
 
 
+def _variables(view: View, opt: Any) -> str:
+    """The variables that matter most: their names, where the run is, and how much they matter."""
+    result = opt.result()
+    form = structure_of(view.launch["x0"]) if view.launch is not None else None
+    rows = (result if form is None else nested(result, form)).by_variable()
+    kept = sorted(sorted(range(len(rows)), key=lambda i: -np.nan_to_num(rows[i][2]))[:_MOST_VARIABLES])
+    lines = [f"{'variable':>12}  {'x':>14}  {'sensitivity':>11}"]
+    for name, value, share in (rows[i] for i in kept):
+        lines.append(f"{name:>12}  {value:>14.6g}  {'?' if share != share else f'{share:.1%}':>11}")
+    if len(kept) < len(rows):
+        lines.append(f"{'':>12}  and {len(rows) - len(kept)} more")
+    return "\n".join(lines)
+
+
 def _time_left(view: View, done: int, budget: int) -> str:
     """At the pace of the last calls."""
-    finished = np.sort(view.calls()["finished"])[-200:]
+    finished = np.sort(view.calls()["finished"])[-200:].tolist()
     if len(finished) < 2 or finished[-1] <= finished[0]:
         return "?"
     seconds = (budget - done) * (finished[-1] - finished[0]) / (len(finished) - 1)
+    if not isfinite(seconds):
+        return "?"
     hours, rest = divmod(ceil(seconds), 3600)
     return f"{hours}:{rest // 60:02d}:{rest % 60:02d}"
 

@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from poem_cma.run.failures import described
+
 __all__ = ["CommandError", "Target"]
 
 
@@ -50,7 +52,7 @@ def _find(module: str, name: str, key: str) -> Any:
         for part in name.split("."):
             found = getattr(found, part)
     except Exception as error:  # whatever the user's module may raise
-        raise CommandError(f"{key}: {module}:{name} cannot be loaded ({type(error).__name__}: {error})") from None
+        raise CommandError(f"{key}: {module}:{name} cannot be loaded ({described(error)})") from None
     if not callable(found):
         raise CommandError(f"{key}: {module}:{name} is not a function but {type(found).__name__}")
     return found

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from poem_cma._types import Array
+from poem_cma._types import Array, BoolArray
 
-__all__ = ["LEAST_WEIGHT", "ConvexSet", "number", "positive", "short", "vector", "weights"]
+if TYPE_CHECKING:
+    from poem_cma.domains.variables import Variables
+
+__all__ = ["LEAST_WEIGHT", "ConvexSet", "kind", "number", "positive", "short", "vector", "weights"]
 
 LEAST_WEIGHT = 1e-200  # beside 1, as good as 0 and safe to divide by
 
@@ -26,7 +29,10 @@ _SLACK = 1e-12  # a set may be shrunk down to one point, whatever rounding makes
 class ConvexSet(ABC):
     """What the library asks of a set. Immutable; a subclass writes the underscored methods."""
 
-    inside: bool = False
+    outside: bool = False  # whether points outside may be evaluated
+    integer: bool | BoolArray = False  # which variables are integers,
+    log: bool | BoolArray = False  # and which are searched by their logarithm
+    variables: Variables | None = None  # what the points of a set that is searched stand for, where some are integers
     dimension: int | None = None  # None: fits any
     weighted: bool = True  # whether it can project in a weighted distance
     any_precision: bool = False  # whether `nearest` needs no more digits than x has
@@ -91,6 +97,18 @@ class ConvexSet(ABC):
         if whole.fits(reach) < 1.0 - _SLACK:
             raise ValueError(f"nothing is left of {self!r} after shrinking it by {short(reach)}")
         return whole._shrunk(reach)
+
+    def relaxed(self) -> ConvexSet:
+        """The convex set of the logarithms of `log` variables, with the real numbers that round to its integers."""
+        return self
+
+    def rounded(self, x: Array) -> Array:
+        """The point that stands for all that are one and the same point to the user; x itself without integers."""
+        return x if self.variables is None else self.variables.rounded(x)
+
+    def steps(self, x: Array) -> float | Array:
+        """How far the next integer is from x along each variable; zero for a real number."""
+        return 0.0 if self.variables is None else self.variables.steps(x)
 
     def hull_dimension(self, d: int) -> int:
         """Dimension of the affine hull in R^d."""
@@ -160,6 +178,18 @@ def vector(name: str, value: ArrayLike) -> float | Array:
         return float(entries)
     entries.flags.writeable = False
     return entries
+
+
+def kind(name: str, value: ArrayLike) -> bool | BoolArray:
+    """A truth value, or a 1-D array of them that nobody can change."""
+    mask = np.array(value)
+    if mask.ndim > 1 or mask.size == 0 or not np.isin(mask, (0, 1)).all():
+        raise ValueError(f"{name} must be True, False or a 1-D array of them, got {value!r}")
+    if mask.ndim == 0:
+        return bool(mask)
+    kinds: BoolArray = mask.astype(bool)
+    kinds.flags.writeable = False
+    return kinds
 
 
 def weights(weight: ArrayLike, d: int) -> Array:

@@ -10,7 +10,9 @@ from numpy.typing import ArrayLike
 
 from poem_cma._types import Array
 from poem_cma.domains.convex import LEAST_WEIGHT, ConvexSet, number, short, vector
+from poem_cma.domains.named import Declared
 from poem_cma.domains.sets import Box, Whole
+from poem_cma.domains.variables import Variables
 
 __all__ = ["Domain", "as_domain", "scaled", "searched"]
 
@@ -39,6 +41,8 @@ def as_domain(domain: object, d: int) -> ConvexSet:
     """
     if domain is None:
         return Whole().for_dimension(d)
+    if isinstance(domain, Declared):
+        domain = domain.box
     if isinstance(domain, ConvexSet):
         return domain.for_dimension(d)
     if all(hasattr(domain, name) for name in ("lb", "ub", "keep_feasible")):
@@ -54,7 +58,7 @@ def as_domain(domain: object, d: int) -> ConvexSet:
 def _from_bounds(bounds: Any) -> Box:
     """The Box of a scipy.optimize.Bounds, which keeps a scalar as an array of one entry."""
     lower, upper = (b.reshape(()) if b.size == 1 else b for b in map(np.asarray, (bounds.lb, bounds.ub)))
-    return Box(lower, upper, inside=bool(np.any(bounds.keep_feasible)))
+    return Box(lower, upper)
 
 
 @final
@@ -67,11 +71,9 @@ class _Own(ConvexSet):
     def __init__(self, domain: Any, d: int) -> None:
         if not number("the diameter of a domain", domain.diameter) > 0.0:
             raise ValueError(f"the diameter of a domain must be positive, got {domain.diameter}")
-        inside = bool(getattr(domain, "inside", False))
-        vars(self).update(domain=domain, inside=inside, dimension=getattr(domain, "dimension", None))
+        outside = bool(getattr(domain, "outside", False))
+        vars(self).update(domain=domain, outside=outside, dimension=getattr(domain, "dimension", None))
         vars(self).update(dimension=self._bound(d, "x0").dimension)
-        if inside:
-            self._shrinker()
 
     @property
     def diameter(self) -> float:
@@ -95,8 +97,8 @@ class _Own(ConvexSet):
         shrunk: Callable[[float | Array], object] | None = getattr(self.domain, "shrunk", None)
         if not callable(shrunk):
             raise ValueError(
-                "a domain with inside=True needs a method shrunk(reach), returning the domain of the points "
-                "that stay in this one when moved by at most reach: add it, or drop inside"
+                "the domain has no method shrunk(reach), returning the domain of the points that stay in this one "
+                "when moved by at most reach"
             )
         return shrunk
 
@@ -124,9 +126,11 @@ def scaled(domain: ConvexSet, scale: ArrayLike) -> ConvexSet:
 
 
 def searched(domain: ConvexSet, scale: float | Array | None, x0: Array) -> ConvexSet:
-    """The set that the search happens in: of x / scale, with vectors of x0's precision."""
-    inner = domain if scale is None else scaled(domain, scale)
-    return inner if x0.dtype == np.float64 or isinstance(inner, Box | Whole) else _Precise(inner, x0.dtype)
+    """The set that the search happens in: of x / scale or log(x) / scale, with vectors of x0's precision."""
+    inner = domain.relaxed() if scale is None else scaled(domain.relaxed(), scale)
+    if x0.dtype != np.float64 and not isinstance(inner, Box | Whole):
+        inner = _Precise(inner, x0.dtype)
+    return inner._with(variables=Variables(domain, scale)) if np.any(domain.integer) else inner
 
 
 @final
@@ -137,7 +141,7 @@ class _Precise(ConvexSet):
     dtype: Any
 
     def __init__(self, domain: ConvexSet, dtype: Any) -> None:
-        vars(self).update(domain=domain, dtype=dtype, inside=domain.inside, dimension=domain.dimension)
+        vars(self).update(domain=domain, dtype=dtype, outside=domain.outside, dimension=domain.dimension)
         vars(self).update(weighted=domain.weighted)
 
     @property
@@ -169,7 +173,7 @@ class _Scaled(ConvexSet):
 
     def __init__(self, domain: ConvexSet, scale: float | Array) -> None:
         vars(self).update(
-            domain=domain, scale=scale, inside=domain.inside, dimension=domain.dimension, weighted=domain.weighted
+            domain=domain, scale=scale, outside=domain.outside, dimension=domain.dimension, weighted=domain.weighted
         )
 
     @property

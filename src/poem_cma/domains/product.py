@@ -8,7 +8,7 @@ from typing import Any, final
 
 import numpy as np
 
-from poem_cma._types import Array
+from poem_cma._types import Array, BoolArray
 from poem_cma.domains.convex import ConvexSet
 from poem_cma.domains.given import as_domain
 from poem_cma.domains.sets import Box, Whole
@@ -33,34 +33,39 @@ def product(pieces: Sequence[tuple[int, int, Any]]) -> ConvexSet | None:
     if len(parts) == 1:
         return sets[0]
     if all(isinstance(domain, Box | Whole) for domain in sets):
-        lower, upper = (np.concatenate([_side(p, name, infinite) for p in parts]) for name, infinite in _SIDES)
-        return Box(lower, upper, inside=any(domain.inside for domain in sets))
+        told = {name: np.concatenate([_side(p, name, unknown) for p in parts]) for name, unknown in _SIDES}
+        return Box(**told, outside=all(domain.outside for domain in sets))
     return _Product(parts)
 
 
-_SIDES = (("lower", -np.inf), ("upper", np.inf))
+_SIDES = (("lower", -np.inf), ("upper", np.inf), ("integer", False), ("log", False))
 
 
-def _side(part: Part, name: str, infinite: float) -> Array:
+def _side(part: Part, name: str, unknown: float) -> Any:
     place, domain = part
-    return np.broadcast_to(getattr(domain, name, infinite), place.stop - place.start)
+    return np.broadcast_to(getattr(domain, name, unknown), place.stop - place.start)
 
 
 @final
 class _Product(ConvexSet):
-    """Sets side by side; a promise that one of them makes (`inside`) is kept for all."""
+    """Sets side by side; points outside may be evaluated only if all of them say so."""
 
     parts: Sequence[Part]
 
     def __init__(self, parts: Sequence[Part]) -> None:
         vars(self).update(parts=tuple(parts), dimension=parts[-1][0].stop)
-        vars(self).update(inside=any(domain.inside for _, domain in parts))
+        vars(self).update(outside=all(domain.outside for _, domain in parts))
+        vars(self).update(integer=_kinds(parts, "integer"), log=_kinds(parts, "log"))
         vars(self).update(weighted=all(domain.weighted for _, domain in parts))
         vars(self).update(any_precision=all(domain.any_precision for _, domain in parts))
 
     @property
     def diameter(self) -> float:
         return math.hypot(*(domain.diameter for _, domain in self.parts))
+
+    def relaxed(self) -> ConvexSet:
+        kinds = np.any(self.integer) or np.any(self.log)
+        return _Product([(at, domain.relaxed()) for at, domain in self.parts]) if kinds else self
 
     def hull_dimension(self, d: int) -> int:
         return sum(domain.hull_dimension(place.stop - place.start) for place, domain in self.parts)
@@ -82,6 +87,12 @@ class _Product(ConvexSet):
     def _size(self, x: Array) -> float | Array:
         sizes: Array = np.concatenate([np.broadcast_to(domain._size(x[at]), x[at].shape) for at, domain in self.parts])
         return sizes
+
+
+def _kinds(parts: Sequence[Part], name: str) -> bool | BoolArray:
+    """Which variables are of a kind; False if none is."""
+    mask = np.concatenate([_side(part, name, False) for part in parts])
+    return mask if mask.any() else False
 
 
 def _at(value: float | Array, place: slice) -> float | Array:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from poem_cma._types import Array
 from poem_cma.domains import projections
-from poem_cma.domains.convex import ConvexSet, positive, vector
+from poem_cma.domains.convex import ConvexSet, kind, positive, vector
 
 __all__ = ["Ball", "Box", "L1Ball", "Simplex", "Whole"]
 
@@ -24,8 +24,8 @@ class Ball(ConvexSet):
     ----------
     radius : float
     center : float or array, default 0
-    inside : bool, default False
-        Keep every queried point in the set, not only every iterate.
+    outside : bool, default False
+        Whether points outside the set may be evaluated. The result is in the set in any case.
 
     Examples
     --------
@@ -37,11 +37,11 @@ class Ball(ConvexSet):
     center: float | Array
     any_precision = True
 
-    def __init__(self, radius: float, center: ArrayLike = 0.0, *, inside: bool = False) -> None:
+    def __init__(self, radius: float, center: ArrayLike = 0.0, *, outside: bool = False) -> None:
         middle = vector("center", center)
         if not np.all(np.isfinite(middle)):
             raise ValueError("center must be finite")
-        vars(self).update(radius=positive("radius", radius), center=middle, inside=bool(inside))
+        vars(self).update(radius=positive("radius", radius), center=middle, outside=bool(outside))
         if not isinstance(middle, float):
             vars(self).update(dimension=middle.size)
 
@@ -67,32 +67,55 @@ class Box(ConvexSet):
     ----------
     lower, upper : float or array
         Equal bounds fix a coordinate.
-    inside : bool, default False
-        Keep every queried point in the set, not only every iterate.
+    integer : bool or array of bool, default False
+        Which variables are integers.
+    log : bool or array of bool, default False
+        Which variables are searched by their logarithm; their lower bounds must be positive.
+    outside : bool, default False
+        Whether points outside the set may be evaluated. The result is in the set in any case.
 
     Examples
     --------
     >>> Box(0.0, [1.0, np.inf]).project(np.array([3.0, 4.0]))
     array([1., 4.])
+    >>> Box([1e-4, 1.0], [1.0, 20.0], log=[True, False], integer=[False, True]).project(np.array([0.01, 6.7]))
+    array([0.01, 7.  ])
     """
 
     lower: float | Array
     upper: float | Array
     any_precision = True
 
-    def __init__(self, lower: ArrayLike, upper: ArrayLike, *, inside: bool = False) -> None:
-        low, high = vector("lower", lower), vector("upper", upper)
-        if isinstance(low, np.ndarray) and isinstance(high, np.ndarray) and low.size != high.size:
-            raise ValueError(f"lower has dimension {low.size}, upper has {high.size}")
-        bad = np.atleast_1d((low > high) | (low == np.inf) | (high == -np.inf))
-        if bad.any():
-            i = int(bad.argmax())
-            pair = [float(np.broadcast_to(bound, bad.size)[i]) for bound in (low, high)]
-            raise ValueError(f"a Box needs lower <= upper with a number in between, coordinate {i} has {pair}")
-        vars(self).update(lower=low, upper=high, inside=bool(inside))
-        if isinstance(low, np.ndarray) or isinstance(high, np.ndarray):
-            d = bad.size
-            vars(self).update(dimension=d, lower=np.broadcast_to(low, d), upper=np.broadcast_to(high, d))
+    def __init__(
+        self, lower: ArrayLike, upper: ArrayLike, *, integer: ArrayLike = False, log: ArrayLike = False,
+        outside: bool = False,
+    ) -> None:  # fmt: skip
+        parts: dict[str, Any] = {"lower": vector("lower", lower), "upper": vector("upper", upper)}
+        parts |= {"integer": kind("integer", integer), "log": kind("log", log)}
+        sizes = {name: value.size for name, value in parts.items() if isinstance(value, np.ndarray)}
+        for name, size in sizes.items():
+            if size != (other := next(iter(sizes.values()))):
+                raise ValueError(f"{next(iter(sizes))} has dimension {other}, {name} has {size}")
+        if sizes:
+            d = next(iter(sizes.values()))
+            bounds = {name: np.broadcast_to(parts[name], d) for name in ("lower", "upper")}
+            vars(self).update(parts, **bounds, outside=bool(outside), dimension=d)
+        else:
+            vars(self).update(parts, outside=bool(outside))
+        if np.any(self.integer):
+            low, high = (np.where(self.integer, f(v), v) for f, v in ((np.ceil, self.lower), (np.floor, self.upper)))
+            self._refuse(low > high, "an integer variable needs an integer between its bounds")
+            vars(self).update(lower=vector("lower", low), upper=vector("upper", high))
+        empty = (self.lower > self.upper) | np.equal(self.lower, np.inf) | np.equal(self.upper, -np.inf)
+        self._refuse(empty, "a Box needs lower <= upper with a number in between")
+        self._refuse(np.less_equal(self.lower, 0.0) & self.log, "a log variable needs a positive lower bound")
+
+    def _refuse(self, bad: Any, why: str) -> None:
+        """Raise an error if a coordinate is bad, with its bounds."""
+        if np.any(bad):
+            i = int(np.argmax(np.atleast_1d(bad)))
+            pair = [float(np.broadcast_to(bound, np.size(bad))[i]) for bound in (self.lower, self.upper)]
+            raise ValueError(f"{why}, coordinate {i} has {pair}")
 
     @property
     def diameter(self) -> float:
@@ -112,7 +135,17 @@ class Box(ConvexSet):
         return V if self._free is True else V * self._free
 
     def nearest(self, x: Array, weight: Array | None = None) -> Array:
-        return projections.box(x, self.lower, self.upper)
+        y = projections.box(x, self.lower, self.upper)
+        return np.floor(y + 0.5, out=y, where=self.integer) if np.any(self.integer) else y
+
+    def relaxed(self) -> Box:
+        if not (np.any(self.integer) or np.any(self.log)):
+            return self
+        half = np.where(self.integer, 0.5, 0.0)  # the ends of the range have as much room as the other integers
+        low, high = self.lower - half, self.upper + half
+        with np.errstate(divide="ignore", invalid="ignore"):
+            low, high = (np.where(self.log, np.log(v), v) for v in (low, high))
+        return self._with(lower=vector("lower", low), upper=vector("upper", high), integer=False, log=False)
 
     def fits(self, reach: float | Array) -> float:
         width = self._width()
@@ -147,8 +180,8 @@ class Simplex(ConvexSet):
     Parameters
     ----------
     total : float, default 1
-    inside : bool, default False
-        Keep every queried point in the set, not only every iterate.
+    outside : bool, default False
+        Whether points outside the set may be evaluated. The result is in the set in any case.
 
     Examples
     --------
@@ -159,8 +192,8 @@ class Simplex(ConvexSet):
     total: float
     floor: float | Array = 0.0  # the least value of each coordinate; shrinking raises it
 
-    def __init__(self, total: float = 1.0, *, inside: bool = False) -> None:
-        vars(self).update(total=positive("total", total), inside=bool(inside))
+    def __init__(self, total: float = 1.0, *, outside: bool = False) -> None:
+        vars(self).update(total=positive("total", total), outside=bool(outside))
 
     @property
     def diameter(self) -> float:
@@ -201,8 +234,8 @@ class L1Ball(ConvexSet):
     Parameters
     ----------
     radius : float
-    inside : bool, default False
-        Keep every queried point in the set, not only every iterate.
+    outside : bool, default False
+        Whether points outside the set may be evaluated. The result is in the set in any case.
 
     Examples
     --------
@@ -212,8 +245,8 @@ class L1Ball(ConvexSet):
 
     radius: float
 
-    def __init__(self, radius: float, *, inside: bool = False) -> None:
-        vars(self).update(radius=positive("radius", radius), inside=bool(inside))
+    def __init__(self, radius: float, *, outside: bool = False) -> None:
+        vars(self).update(radius=positive("radius", radius), outside=bool(outside))
 
     @property
     def diameter(self) -> float:
@@ -237,6 +270,7 @@ class L1Ball(ConvexSet):
 class Whole(ConvexSet):
     """All of R^d."""
 
+    outside = True  # there is nothing to stay inside of
     any_precision = True
 
     @property

@@ -8,6 +8,7 @@ import numpy as np
 
 from poem_cma._types import Array
 from poem_cma.integrations._needs import needs
+from poem_cma.integrations.nevergrad_space import Space
 from poem_cma.integrations.points import Key, Points
 from poem_cma.optimizer import Optimizer
 
@@ -22,7 +23,7 @@ __all__ = ["POEM", "ConfiguredPoem", "PoemAuto", "PoemCMA"]
 
 
 class _Poem(base.Optimizer):  # type: ignore[misc]
-    """This library behind Nevergrad's ask and tell, in the standardised space of a parametrisation.
+    """This library behind Nevergrad's ask and tell, in the standardised space of a parametrisation, integers apart.
 
     A candidate that is told before the first one is asked is where the run starts, if it is the best so far. Where
     more candidates are asked for than a step has, the one that has been waiting longest is handed out again.
@@ -39,24 +40,25 @@ class _Poem(base.Optimizer):  # type: ignore[misc]
 
     def _begin(self) -> Points:
         """Nevergrad's random state is the only source of randomness, and is often seeded after the construction."""
-        c = self._config
+        c, self._space = self._config, Space(self.parametrization)
         paired = c.paired if c.paired is not None else bool(self.parametrization.function.deterministic)
         batch = c.batch if c.batch is not None else max(1, (self.num_workers + 1) // 2)
-        settings = {"method": c.method, "paired": paired, "seed": int(self._rng.randint(2**31))}
+        settings = {"method": c.method, "paired": paired, "seed": int(self._rng.randint(2**31)), **self._space.settings}
+        start = self._space.from_standardised(self._start)
         left = None if self.budget is None else max(self.budget - self.num_ask, 1)
         for budget, probes in ((left, batch), (left, 1)):
             try:
-                return Points(Optimizer(self._start, budget=budget, batch=probes, **settings))
+                return Points(Optimizer(start, budget=budget, batch=probes, **settings))
             except ValueError:
                 continue  # so few calls make no step
-        return Points(Optimizer(self._start, batch=1, **settings))  # cut off in the middle of a step
+        return Points(Optimizer(start, batch=1, **settings))  # cut off in the middle of a step
 
     def _internal_ask_candidate(self) -> Any:
         if self._points is None:
             self._points = self._begin()
         key = self._points.fresh() or self._points.again()
         x = self._points.opt.result().x if key is None else self._points.point(key)  # None: the run is over
-        candidate = self.parametrization.spawn_child().set_standardized_data(x)
+        candidate = self.parametrization.spawn_child().set_standardized_data(self._space.to_standardised(x))
         if key is not None:
             self._keys[candidate.uid] = key
         return candidate
@@ -76,7 +78,7 @@ class _Poem(base.Optimizer):  # type: ignore[misc]
     def _internal_provide_recommendation(self) -> Any:
         if self._points is None or self._points.opt.nit == 0:
             return None  # Nevergrad's own: the best that was told
-        return self._points.opt.result().x
+        return self._space.to_standardised(self._points.opt.result().x)
 
 
 class ConfiguredPoem(base.ConfiguredOptimizer):  # type: ignore[misc]

@@ -16,7 +16,7 @@ from poem_cma.integrations.points import Key
 from poem_cma.run.algorithm import Method
 
 with needs("Optuna", "optuna"):
-    from optuna.distributions import BaseDistribution, FloatDistribution, distribution_to_json
+    from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution, distribution_to_json
     from optuna.samplers import BaseSampler, TPESampler
     from optuna.search_space import IntersectionSearchSpace
     from optuna.study import Study, StudyDirection
@@ -26,24 +26,26 @@ with needs("Optuna", "optuna"):
 
 __all__ = ["PoemSampler", "rng"]
 
+#: Parameters that are searched here.
+_RANGES = (FloatDistribution, IntDistribution)
+
 #: What a trial remembers: the run it belongs to, its probe, its row there, and the number of its xi.
 _ATTRIBUTE = "poem_cma:point"
 
 
 class PoemSampler(BaseSampler):
-    """Samples the float parameters of a study by this library, and leaves all others to another sampler.
+    """Samples the numbers of a study by this library, and leaves categories to another sampler.
 
-    The ranges are mapped to the unit cube (`log` ones by their logarithm) and every trial is one oracle call. A `step`
-    is met by rounding up or down at random, the same way for all points of a probe, so that differences say something
-    about the grid beyond its next point. All that the sampler knows is in the study's trials: a new process with the
+    Numbers are all parameters with a range: floats and ints, also those with ``log=True`` or a `step`. Every trial is
+    one oracle call. The trials of one probe are compared with each other, so they have the same categories. All that
+    the sampler knows is in the study's trials: a new process with the
     same study and the same arguments goes on where the last one was, and several may share a study. Trials that fail
     are left out. One that never ends is made again, once there is nothing else to do.
 
     Parameters
     ----------
-    method : str or Method, optional
-        As in `poem_cma.minimize`; by default "auto", but "poem" where a parameter has a step, because it takes wide
-        differences, which see more of a grid.
+    method : str or Method
+        As in `poem_cma.minimize`.
     paired : bool
         Whether trials of one probe share their noise: set it for an objective without noise, or for one that draws its
         noise from ``rng(trial)``.
@@ -75,7 +77,7 @@ class PoemSampler(BaseSampler):
     def __init__(
         self,
         *,
-        method: str | Method | None = None,
+        method: str | Method = "auto",
         paired: bool = False,
         x0: dict[str, float] | None = None,
         batch: int = 1,
@@ -114,22 +116,37 @@ class PoemSampler(BaseSampler):
         vars(self).update(state)
         self._forget()
 
-    def recommend(self, study: Study) -> dict[str, float]:
-        """The point to use for the float parameters: an average, which noise does not flatter as it does the best."""
+    def recommend(self, study: Study) -> dict[str, Any]:
+        """The point to use: of the numbers an average, which noise does not flatter as it does the best trial.
+
+        Parameters that this sampler does not search have the values with the best mean in the later half of the trials.
+        """
         space = self.infer_relative_search_space(study, None)
         if not space:
-            raise ValueError("the study has no float parameter that all of its trials have had")
+            raise ValueError("the study has no parameter with a range that all of its trials have had")
         with self._lock:
             self._catch_up(study)
             run = self._run(study, space)
-            return run.parameters(run.points.opt.result().x)
+            found = run.parameters(run.points.opt.result().x)
+        return {**self._others(study, space), **found}
+
+    def _others(self, study: Study, space: Space) -> dict[str, Any]:
+        """The values of all parameters that are not in the space: those with the best mean."""
+        trials = study.get_trials(deepcopy=False, states=[TrialState.COMPLETE])
+        values: dict[str, list[float]] = {}
+        others: dict[str, dict[str, Any]] = {}
+        for trial in trials[len(trials) // 2 :]:
+            params = {name: value for name, value in trial.params.items() if name not in space}
+            others[repr(params)] = params
+            values.setdefault(repr(params), []).append(self._value(study, trial))
+        return others[min(values, key=lambda name: float(np.mean(values[name])))] if values else {}
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial | None) -> Space:
-        """The float parameters that all trials so far have had."""
+        """The parameters with a range that all trials so far have had."""
         with self._lock:
             self._follow(study)
             known = self._space.calculate(study)
-        return {n: d for n, d in known.items() if isinstance(d, FloatDistribution) and not d.single()}
+        return {n: d for n, d in known.items() if isinstance(d, _RANGES) and not d.single()}
 
     def sample_relative(self, study: Study, trial: FrozenTrial, search_space: Space) -> dict[str, Any]:
         """The next point of the run that the search space has."""
@@ -144,14 +161,25 @@ class PoemSampler(BaseSampler):
                 return run.parameters(run.points.opt.result().x)
             sample = run.points.sample(key)
             study._storage.set_trial_system_attr(trial._trial_id, _ATTRIBUTE, [run.name, *key, sample])
-            return run.parameters(run.points.point(key), key)
+            return run.parameters(run.points.point(key))
 
     def sample_independent(self, study: Study, trial: FrozenTrial, name: str, distribution: BaseDistribution) -> Any:
-        """By the other sampler; but where x0 has a value, the first trial is there."""
+        """By the other sampler, once for each probe; but where x0 has a value, the first trial is there."""
         _one_objective(study)
-        if name in self._x0 and isinstance(distribution, FloatDistribution) and trial.number == 0:
+        if name in self._x0 and isinstance(distribution, _RANGES) and trial.number == 0:
             return self._x0[name]
+        for other in self._same_probe(study, trial):
+            if other.distributions.get(name) == distribution:
+                return other.params[name]
         return self._independent.sample_independent(study, trial, name, distribution)
+
+    def _same_probe(self, study: Study, trial: FrozenTrial) -> list[FrozenTrial]:
+        """The trials that this one is compared with."""
+        point = study._storage.get_trial_system_attrs(trial._trial_id).get(_ATTRIBUTE)
+        if point is None:
+            return []
+        trials = study._storage.get_all_trials(study._study_id, deepcopy=False)
+        return [t for t in trials if t.system_attrs.get(_ATTRIBUTE, [])[:2] == point[:2] and t.number != trial.number]
 
     def reseed_rng(self) -> None:
         """Only the other sampler has random numbers that parallel copies must not share."""

@@ -1,21 +1,22 @@
-"""The float parameters of an Optuna study as the unit cube, and the optimiser there."""
+"""The parameters of an Optuna study that are numbers as variables of ours, and the optimiser of these."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import exp, log
 from typing import Any
 
 import numpy as np
 
 from poem_cma._types import Array
-from poem_cma.domains.sets import Box
+from poem_cma.domains.named import Declared, Integer, Real
+from poem_cma.domains.product import product
 from poem_cma.integrations._needs import needs
 from poem_cma.integrations.points import Key, Points
 from poem_cma.optimizer import Optimizer
+from poem_cma.run.checks import widths
 
 with needs("Optuna", "optuna"):
-    from optuna.distributions import BaseDistribution, FloatDistribution
+    from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
 
 __all__ = ["Axis", "Run", "Space"]
 
@@ -26,19 +27,17 @@ Space = dict[str, BaseDistribution]
 
 
 class Run:
-    """One search space in the unit cube, and the optimiser there."""
+    """One search space, and the optimiser there."""
 
     def __init__(self, name: str, space: Space, start: list[float | None], seed: int, settings: dict[str, Any]) -> None:
-        self.name, self._seed, self._paired = name, seed, settings["paired"]
-        self._axes = [Axis(d) for d in space.values()]
-        self._names = list(space)
-        x0 = [0.5 if value is None else axis.to_unit(value) for axis, value in zip(self._axes, start, strict=True)]
+        self.name = name
+        self._axes = {parameter: Axis(distribution) for parameter, distribution in space.items()}
+        axes = list(self._axes.values())
+        x0 = np.array([axis.start(value) for axis, value in zip(axes, start, strict=True)])
+        domain = product([(i, i + 1, axis.variable) for i, axis in enumerate(axes)])
         budget = settings["budget"]
-        settings = settings | {"budget": _FIRST_BUDGET if budget is None else budget}
-        if settings["method"] is None:
-            settings["method"] = "poem" if any(axis.step is not None for axis in self._axes) else "auto"
-        opt = Optimizer(np.array(x0), domain=Box(0.0, 1.0, inside=True), seed=seed, **settings)
-        self.points = Points(opt, open_end=budget is None)
+        settings = settings | {"budget": _FIRST_BUDGET if budget is None else budget, "scale": widths(domain, x0)}
+        self.points = Points(Optimizer(x0, domain=domain, seed=seed, **settings), open_end=budget is None)
 
     def tell(self, answers: Sequence[tuple[Key, float]]) -> None:
         """Values, in the order in which they were found."""
@@ -46,40 +45,35 @@ class Run:
             self.points.tell(key, value)
         self.points.settle()
 
-    def _rounding(self, key: Key) -> int:
-        """What the rounding to a grid is drawn by: it belongs to the xi, or to the probe where no xi is shared."""
-        return self.points.sample(key) if self._paired else key.probe >> 1
-
-    def parameters(self, x: Array, key: Key | None = None) -> dict[str, float]:
-        """A point in terms of the study; on a grid to the nearest value, or at random where a probe is named."""
-        nearest = np.full(len(x), 0.5)
-        dither = nearest if key is None else np.random.default_rng([self._seed, self._rounding(key)]).random(len(x))
-        values = [axis.from_unit(float(u), float(t)) for axis, u, t in zip(self._axes, x, dither, strict=True)]
-        return dict(zip(self._names, values, strict=True))
+    def parameters(self, x: Array) -> dict[str, float]:
+        """A point in terms of the study."""
+        return {name: axis.value(float(v)) for (name, axis), v in zip(self._axes.items(), x, strict=True)}
 
 
 class Axis:
-    """A range as the unit interval."""
+    """A range of an Optuna study as a variable: the values of a grid are numbered."""
 
     def __init__(self, distribution: BaseDistribution) -> None:
-        assert isinstance(distribution, FloatDistribution)
-        d = distribution
-        self._low, self._high, self.step, self._log = d.low, d.high, d.step, d.log
+        assert isinstance(distribution, FloatDistribution | IntDistribution)
+        d = self._range = distribution
+        self._grid = d.step is not None and d.step != 1
+        whole = isinstance(d, IntDistribution)
+        if self._grid:
+            self.variable: Declared = Integer(0, round((d.high - d.low) / d.step))  # type: ignore[operator]
+        else:
+            self.variable = (Integer if whole else Real)(d.low, d.high, log=d.log)
+        self._number = int if whole else float
 
-    def to_unit(self, value: float) -> float:
-        """Where a value lies."""
-        if not self._low <= value <= self._high:
-            raise ValueError(f"x0 has {value}, which is not between {self._low} and {self._high}")
-        if self._log:
-            return log(value / self._low) / log(self._high / self._low)
-        return (value - self._low) / (self._high - self._low)
+    def start(self, value: float | None) -> float:
+        """Where a run starts: at a value of the study, or in the middle."""
+        if value is None:
+            return self.variable.start
+        low, high = self._range.low, self._range.high
+        if not low <= value <= high:
+            raise ValueError(f"x0 has {value}, which is not between {low} and {high}")
+        return round((value - low) / self._range.step) if self._grid else value  # type: ignore[operator]
 
-    def from_unit(self, u: float, dither: float) -> float:
-        """The value at u; on a grid the one below u + dither, which in the mean of a uniform dither is u itself."""
-        if self.step is not None:
-            steps = round((self._high - self._low) / self.step)
-            return float(self._low + min(int(u * steps + dither), steps) * self.step)
-        value = (
-            self._low * exp(u * log(self._high / self._low)) if self._log else self._low + u * (self._high - self._low)
-        )
-        return float(min(max(value, self._low), self._high))
+    def value(self, v: float) -> float:
+        """The value of the study that a number stands for."""
+        low, high = self._range.low, self._range.high
+        return self._number(min(low + v * self._range.step, high) if self._grid else v)  # type: ignore[operator]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from poem_cma._types import Array
 from poem_cma.optimizer import Optimizer
 from poem_cma.run.algorithm import Probe
-from poem_cma.store.plan import with_budget
+from poem_cma.run.in_flight import budget_of, change_budget
 
 __all__ = ["Key", "Points"]
 
@@ -80,7 +80,7 @@ class Points:
         """One probe more; False where all values asked for must be told first, or the run is over."""
         probe = self.opt.ask()
         if probe is None and self._open_end and self.opt.done and not self._waiting:
-            with_budget(self.opt, 2 * self.opt._state.run.budget)
+            change_budget(self.opt, 2 * budget_of(self.opt))
             probe = self.opt.ask()
         if probe is not None:
             self._add(probe)

@@ -3,76 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import frexp, isfinite
-from typing import Any, NamedTuple
+from math import frexp, isfinite, sqrt
+from typing import Any
 
 import numpy as np
 
 from poem_cma._types import Array
-from poem_cma.paper.algorithm_2 import Spectrum, spectrum_of
-from poem_cma.paper.directions import Anisotropic, Directions, Search, anisotropic
-from poem_cma.run.algorithm import Method, Run, Symbols, Values, mean_value, smoothed
-from poem_cma.run.arithmetic import distance, larger, length, plus
+from poem_cma.domains.fitting import moved_inside
+from poem_cma.paper.algorithm_2 import spectrum_of
+from poem_cma.paper.directions import Directions, anisotropic
+from poem_cma.paper.state import Stage, State
+from poem_cma.run.algorithm import Learned, Method, Run, Symbols, Values, mean_value, smoothed
+from poem_cma.run.arithmetic import FARTHEST, distance, larger, length, plus, power_of_two
 from poem_cma.run.randomness import Streams
 
-__all__ = ["DESCENT", "Descent", "Stage", "State", "descend", "unit_of"]
-
-
-class Stage:
-    """The kinds of stage."""
-
-    LEARN = "learn"  # Algorithm 2 at x_0
-    STEP = "step"  # one iteration of Algorithm 1
-
-
-class State(NamedTuple):
-    """All that a run has come to at step t; what must survive a crash is here.
-
-    Gradients and what follows from them (G, eta, g_norm) are measured in units of `unit`, the power of two next to the
-    steepest slope seen. It cancels from every step, exactly, and lets F have values of 1e-300 or 1e300.
-    """
-
-    run: Run
-    search: Search
-    dimension: float  # that is searched: d, or d*
-    stage: str
-    t: int
-    x: Array
-    r: float  # |x_t - x_0|
-    r_bar: float  # the largest so far, and at least r_eps
-    mu: float
-    h: float  # the distance that differences are taken over, where it is not mu
-    G: float
-    late: float  # twice the sum of <g, gradients that have come in since g was asked>; see `_behind`
-    unit: float  # zero until a slope is not
-    flat: bool  # whether G is zero
-    weight: float  # of x_t in the average
-    weight_sum: float  # over k < t
-    weighted_x: Array  # sum of weight times x_k, k < t
-    best_score: float  # of the averages that were overtaken
-    best_average: Array
-    eta: float  # of the last step
-    g_norm: float
-    value: float  # smoothed over recent steps
-    value_spread: float
-    asked: int  # probes
-    samples: int  # xi's
-    nfev: int
-
-    @property
-    def spectrum(self) -> Spectrum | None:
-        """What Algorithm 2 found."""
-        return self.search.spectrum if isinstance(self.search, Anisotropic) else None
-
-    @property
-    def score(self) -> float:
-        """sum_{k<t} r_bar_k / r_bar_t, which the output maximises over t."""
-        return self.weight_sum / self.weight
-
-    @property
-    def average(self) -> Array:
-        """x_bar_t, the weighted mean of x_k, k < t; x_0 before the first step."""
-        return self.weighted_x / self.weight_sum if self.t > 0 else self.run.x0
+__all__ = ["DESCENT", "Descent", "descend", "unit_of"]
 
 
 class Descent:
@@ -81,25 +26,38 @@ class Descent:
     record = State
     kinds: Any = {}  # noqa: RUF012 - its states are flat
 
-    def with_budget(self, s: State, run: Run, directions: Directions) -> State:
-        """The state of a run that goes on with another budget."""
-        return s._replace(run=run)
+    def with_budget(self, method: Method, s: State, budget: float, directions: Directions) -> State:
+        """The state of a run that goes on with another budget; T, where a rule needs it, is that of the new budget."""
+        step = s.run.batch * method.difference.calls
+        steps = method.settings.get("steps") or (budget - s.run.pairs * method.difference.calls) // step
+        return s._replace(run=s.run._replace(budget=budget, steps=steps))
 
     def randoms(self, method: Method, run: Run, seed: int) -> Directions:
         """Directions from random numbers."""
         return Directions(Streams(seed), method.difference.rows, len(run.x0), run.x0.dtype)
 
-    def begin(self, method: Method, run: Run) -> State:
+    def begin(self, method: Method, run: Run, learned: Learned | None = None) -> State:
         """The state before the first call."""
         x0 = run.x0
         search = method.search(len(x0), run.domain)  # isotropic, until one is learned
-        stage = Stage.STEP if method.learning is None else Stage.LEARN
+        stage, asked, samples, steps = Stage.STEP if method.learning is None else Stage.LEARN, 0, 0, 0
+        if learned is not None:
+            asked, samples = learned.used
+            run, steps = run._replace(initial_distance=learned.distance), learned.search
+            if learned.spectrum is not None and method.learning is not None:
+                stage, search = Stage.STEP, anisotropic(learned.spectrum, run.domain.tangent, method.learning.whitening)
         s = State(
             run, search, search.dimension, stage, t=0, x=x0, r=0.0, r_bar=run.initial_distance, mu=0.0, h=0.0,
-            G=0.0, late=0.0, unit=0.0, flat=True, weight=1.0, weight_sum=0.0, weighted_x=0.0 * x0, best_score=-1.0,
-            best_average=x0, eta=0.0, g_norm=0.0, value=float("nan"), value_spread=0.0, asked=0, samples=0, nfev=0,
+            G=0.0, late=0.0, unit=0.0, flat=True, weight_unit=power_of_two(run.initial_distance), weight=1.0,
+            weight_sum=0.0, weighted_x=0.0 * x0, best_score=-1.0, best_average=x0, eta=0.0, g_norm=0.0,
+            value=float("nan"), value_spread=0.0, asked=asked, samples=samples, nfev=0,
         )  # fmt: skip
-        return _open(method, s)
+        s = _open(method, s)
+        return s._replace(weight_sum=steps * s.weight, weighted_x=steps * s.weight * x0)  # x0 is their average
+
+    def learned(self, method: Method, s: State) -> tuple[float, int]:
+        """The distance of the last differences but for sqrt(d), and the number of steps."""
+        return s.r_bar / sqrt(s.t + 1.0), s.t
 
     def stage(self, method: Method, s: State, directions: Directions) -> list[int]:
         """How many points each probe has: the pairs of Algorithm 2, or a batch; none beyond the budget."""
@@ -111,6 +69,8 @@ class Descent:
         difference, m = method.difference, method.difference.calls
         V = directions(s.search, s.asked + i).V  # v_t ~ N(0, Σ̂), normalised
         points = difference.points(s.x, s.mu, s.h, V)  # x_t ± μ_t v_t
+        if not s.run.domain.outside:
+            points = moved_inside(list(points), s.run.domain)
         if s.run.paired:
             return points, [s.samples + i] * m
         first = s.samples + i * m
@@ -185,23 +145,26 @@ def descend(
     flat = s.flat and not np.all(G > 0.0)
     now = Symbols(run, t, s.r_bar, G + late if late > 0.0 else G, unit, s.dimension, s.mu)
     eta = 0.0 if flat else method.step_size(now)  # η_t = r̄_t / √G_t
+    eta = eta * (eta * g_norm < FARTHEST)  # else no step: squares of x would be no numbers
     x_next = run.domain.nearest(plus(x, -eta * slope, w))  # x_{t+1} = Π_X(x_t − η_t g_t)
 
     weight_sum = s.weight_sum + s.weight
     weighted_x = plus(s.weighted_x, s.weight, x)  # x̄_{t+1} = weighted_x / weight_sum
     r = distance(x_next, run.x0)
     now.t, now.r_bar = t + 1, larger(s.r_bar, r)  # r̄_{t+1} = max{r̄_t, ‖x_{t+1} − x_0‖}
-    x_next, mu, h, weight = _ready(method, s.search, x_next, now)
+    mu, h, weight = _ready(method, now)
     best_score, best_average = s.best_score, s.best_average
-    if weight is not s.weight:  # else the score only grows
+    weight = weight / s.weight_unit
+    if now.r_bar is not s.r_bar:  # else the score only grows
         overtaken = weight_sum / weight < s.weight_sum / s.weight
         if overtaken is not False and np.count_nonzero(overtaken):  # x̄_t may be the output
             best_score, best_average = _best(s, overtaken)
     value, spread = smoothed(s.value, s.value_spread, t, value)
     samples = s.samples + (n if run.paired else n * method.difference.calls)
     return State(
-        run, s.search, s.dimension, s.stage, t + 1, x_next, r, now.r_bar, mu, h, G, late, unit, flat, weight,
-        weight_sum, weighted_x, best_score, best_average, eta, g_norm, value, spread, s.asked + n, samples, nfev,
+        run, s.search, s.dimension, s.stage, t + 1, x_next, r, now.r_bar, mu, h, G, late, unit, flat, s.weight_unit,
+        weight, weight_sum, weighted_x, best_score, best_average, eta, g_norm, value, spread, s.asked + n, samples,
+        nfev,
     )  # fmt: skip
 
 
@@ -246,32 +209,20 @@ def _skipped(method: Method, s: State, n: int, nfev: int) -> State:
     return s._replace(asked=s.asked + n, samples=samples, nfev=nfev)
 
 
-def _ready(method: Method, search: Search, x: Array, now: Symbols) -> tuple[Array, Any, Any, Any]:
-    """x_t with room for its probes in the domain, mu_t, h_t, and the weight of x_t in the average."""
-    mu = method.smoothing(now)  # μ_t = r̄_t √(d*/(t+1))
-    if now.run.domain.inside:
-        x, mu = _with_room(now.run.domain, x, mu, method.difference.spread * search.reach)
-    now.mu = mu
+def _ready(method: Method, now: Symbols) -> tuple[Any, Any, Any]:
+    """mu_t, h_t, and the weight of x_t in the average."""
+    now.mu = mu = method.smoothing(now)  # μ_t = r̄_t √(d*/(t+1))
     h = mu if method.spacing is None else method.spacing(now)
-    return x, mu, h, method.weight(now)
-
-
-def _with_room(domain: Any, x: Array, mu: float, reach: float) -> tuple[Array, float]:
-    """The nearest point whose probes stay in the domain, with a smaller radius where it has to be."""
-    mu = min(mu, 0.5 * domain.inradius / reach)
-    return domain.shrunk(mu * reach).nearest(x), mu
+    return mu, h, method.weight(now)
 
 
 def _open(method: Method, s: State) -> State:
-    """The state with the stage's radius and the room it needs."""
+    """The state with the stage's radius."""
     if s.stage == Stage.LEARN:
-        x, mu = s.x, s.run.radius
-        if s.run.domain.inside:
-            x, mu = _with_room(s.run.domain, x, mu, method.difference.spread * s.search.reach)
-        return s._replace(x=x, mu=mu, h=mu)
+        return s._replace(mu=s.run.radius, h=s.run.radius)
     now = Symbols(s.run, s.t, s.r_bar, s.G, s.unit, s.search.dimension, 0.0)
-    x, mu, h, weight = _ready(method, s.search, s.x, now)
-    return s._replace(x=x, mu=mu, h=h, weight=weight)
+    mu, h, weight = _ready(method, now)
+    return s._replace(mu=mu, h=h, weight=weight / s.weight_unit)
 
 
 def _learn(method: Method, s: State, values: Values, directions: Directions, nfev: int) -> State:

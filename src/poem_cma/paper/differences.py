@@ -30,10 +30,6 @@ class Difference(Protocol):
     def base(self) -> int | None:
         """The point that lies on no direction and is asked again when it fails, if there is one."""
 
-    @property
-    def spread(self) -> float:
-        """No point is further from x than this many smoothing radii times the longest direction."""
-
     def points(self, x: Array, mu: float, h: float, V: Array) -> Iterator[Array]:
         """The points to query around x, with the smoothing radius mu and the spacing h: fresh vectors, one by one."""
 
@@ -51,7 +47,6 @@ class Central:
     rows: int = 1
     calls: int = 2
     base: None = None
-    spread: float = 1.0
 
     def points(self, x: Array, mu: float, h: float, V: Array) -> Iterator[Array]:
         if x.size > LONG:  # parts of long vectors are better read again than kept
@@ -76,7 +71,6 @@ class Forward:
     rows: int = 1
     calls: int = 2
     base: int = 0
-    spread: float = 1.0
 
     def points(self, x: Array, mu: float, h: float, V: Array) -> Iterator[Array]:
         yield x.copy()
@@ -96,7 +90,6 @@ class Double:
     rows: int = 2
     calls: int = 2
     base: int = 0
-    spread: float = 2.0
 
     def points(self, x: Array, mu: float, h: float, V: Array) -> Iterator[Array]:
         base = plus(x, mu, V[0])

@@ -11,9 +11,9 @@ import numpy as np
 from poem_cma._types import Array
 from poem_cma.methods import poem_cma
 from poem_cma.optimizer import Optimizer
-from poem_cma.paper.algorithm_1 import Stage
 from poem_cma.paper.algorithm_2 import Spectrum, spectrum_of
 from poem_cma.paper.directions import Anisotropic
+from poem_cma.paper.state import Stage
 from poem_cma.paper.theory import sample_size
 from poem_cma.parameters.nest import structure_of
 from poem_cma.parameters.runs import nested_errors

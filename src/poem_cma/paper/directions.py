@@ -31,10 +31,6 @@ class Search(Protocol):
     def width(self) -> int:
         """How many standard normal numbers make one direction."""
 
-    @property
-    def reach(self) -> float:
-        """No direction is longer than this."""
-
     def directions(self, Z: Array) -> Array:
         """Directions (..., d) from standard normal numbers (..., width), which may be overwritten."""
 
@@ -53,7 +49,6 @@ class Sphere:
     width: int  # d
     dimension: int  # n
     tangent: Callable[[Array], Array]
-    reach: float = 1.0
 
     def directions(self, Z: Array) -> Array:
         return _normalised(self.tangent(Z))
@@ -68,19 +63,15 @@ class Sphere:
 
 @dataclass(frozen=True, eq=False)
 class Gaussian:
-    """Standard normal directions, not normalised; cut at `reach` where the domain needs a bound."""
+    """Standard normal directions, not normalised."""
 
     width: int  # d
     dimension: int
     tangent: Callable[[Array], Array]
-    reach: float = np.inf
     gain: float = 1.0  # E[u u'] = I
 
     def directions(self, Z: Array) -> Array:
-        U = self.tangent(Z)
-        if self.reach < np.inf:
-            U = U * np.minimum(1.0, self.reach / _lengths(U))
-        return U
+        return self.tangent(Z)
 
     def reshaped(self, V: Array) -> Array:
         return V
@@ -97,7 +88,6 @@ class Anisotropic:
     inverse: Array
     inverse_floor: float
     tangent: Callable[[Array], Array]
-    reach: float = 1.0
     gain: float = 1.0
 
     @property

@@ -6,6 +6,7 @@ The search knows vectors only. A `Structure` remembers the form of a nest, and t
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -13,6 +14,8 @@ from typing import Any, Literal
 import numpy as np
 
 from poem_cma._types import Array
+from poem_cma.domains.named import Declared
+from poem_cma.result import Result
 
 __all__ = ["Structure", "structure_of"]
 
@@ -25,24 +28,32 @@ class _Leaf:
     start: int
     stop: int
     shape: tuple[int, ...] | None
+    declared: Declared | None = None  # as which variable it was declared
+    integer: bool = False  # whether it is an integer to the user
 
     def leaves(self) -> Iterator[_Leaf]:
         yield self
 
     def flatten(self, value: Any) -> list[Array]:
-        leaf = _as_array(value, self.path)
+        leaf = _as_array(value.start if isinstance(value, Declared) else value, self.path)
         if leaf.shape != (self.shape or ()):
             raise ValueError(f"{self.path} must have shape {self.shape or ()}, not {leaf.shape}")
         return [leaf.ravel()]
 
     def unflatten(self, x: Array) -> Any:
-        return float(x[self.start]) if self.shape is None else x[self.start : self.stop].reshape(self.shape)
+        if self.shape is None:
+            return int(x[self.start]) if self.integer else float(x[self.start])
+        return x[self.start : self.stop].reshape(self.shape)
 
     def unflatten_rows(self, X: Array) -> Any:
-        return X[:, self.start : self.stop].reshape(len(X), *(self.shape or ()))
+        rows = X[:, self.start : self.stop].reshape(len(X), *(self.shape or ()))
+        return rows.astype(np.int64) if self.integer else rows
 
     def pieces(self, given: Any) -> Iterator[tuple[_Leaf | _Branch, Any]]:
         yield self, given
+
+    def with_integers(self, integer: Array) -> _Leaf:
+        return dataclasses.replace(self, integer=self.shape is None and bool(integer[self.start]))
 
 
 @dataclass(frozen=True)
@@ -89,6 +100,9 @@ class _Branch:
         for name, part in self.parts.items():
             yield from part.pieces(values.get(name))
 
+    def with_integers(self, integer: Array) -> _Branch:
+        return dataclasses.replace(self, parts={name: p.with_integers(integer) for name, p in self.parts.items()})
+
 
 class Structure:
     """The form of a nest of arrays and numbers, which turns such nests into vectors and back.
@@ -99,7 +113,8 @@ class Structure:
     Parameters
     ----------
     example
-        A dictionary, list, tuple, named tuple or dataclass, nested at will, with arrays and numbers for leaves.
+        A dictionary, list, tuple, named tuple or dataclass, nested at will, with arrays and numbers for leaves. A
+        number may also be declared as `poem_cma.Real` or `poem_cma.Integer`.
 
     Examples
     --------
@@ -128,8 +143,21 @@ class Structure:
             raise ValueError(f"x0 must be finite, but {leaf.path} holds {flat[where]}")
         return flat
 
+    def names(self) -> list[str]:
+        """A name for each number, from the keys and places that lead to it.
+
+        >>> Structure({"rate": 1.0, "w": np.zeros(2)}).names()
+        ['rate', 'w[0]', 'w[1]']
+        """
+        found = []
+        for leaf in self._root.leaves():
+            name = re.sub(r"\['([^']*)'\]", r".\1", leaf.path.removeprefix("x0")).lstrip(".")
+            places = [""] if leaf.shape is None else [f"[{', '.join(map(str, i))}]" for i in np.ndindex(leaf.shape)]
+            found += [name + place for place in places]
+        return found
+
     def unflatten(self, x: Array) -> Any:
-        """A vector as a nest: numbers as floats, arrays as views of the vector."""
+        """A vector as a nest: numbers as floats or ints, arrays as views of the vector."""
         return self._root.unflatten(x)
 
     def unflatten_rows(self, X: Array) -> Any:
@@ -151,20 +179,49 @@ class Structure:
         return flat
 
     def domain(self, given: Any) -> Any:
-        """A domain for the vector, or a nest of domains, one for each part that has one."""
-        if given is None or _parts_of(given) is None or hasattr(given, "project"):
+        """A domain for the vector, or a nest of domains, one for each part that has one.
+
+        A number that x0 declares as `Real` or `Integer` has its domain from there.
+        """
+        declared = [leaf for leaf in self._root.leaves() if leaf.declared is not None]
+        whole = given is not None and (_parts_of(given) is None or hasattr(given, "project"))
+        if not declared and (whole or given is None):
             return given
+        pieces = [] if given is None else [(self._root, given)] if whole else list(self._root.pieces(given))
+        given_twice = [a.path for a in declared for b, v in pieces if v is not None and b.start <= a.start < b.stop]
+        if given_twice:
+            raise ValueError(f"{given_twice[0]} has its domain from x0, and another one from domain=: give one of them")
         from poem_cma.domains.product import product
 
-        return product([(node.start, node.stop, value) for node, value in self._root.pieces(given)])
+        places = [(node.start, node.stop, value) for node, value in pieces if value is not None]
+        return product(_filled(places + [(leaf.start, leaf.stop, leaf.declared) for leaf in declared], self.size))
+
+    def with_integers(self, domain: Any) -> Structure:
+        """The same form, where numbers that are integers in a domain for the vector are Python's ints."""
+        from poem_cma.domains.given import as_domain
+
+        integer = as_domain(domain, self.size).integer
+        return self._typed(np.broadcast_to(integer, self.size)) if np.any(integer) else self
+
+    def with_reals(self) -> Structure:
+        """The same form, where all numbers are floats."""
+        return self._typed(np.zeros(self.size, dtype=bool))
+
+    def _typed(self, integer: Array) -> Structure:
+        form = object.__new__(Structure)
+        form.size, form._root = self.size, self._root.with_integers(integer)
+        return form
 
 
 def structure_of(x0: Any) -> Structure | None:
-    """The structure of x0; None where it is a vector, or what can only be meant as one."""
+    """The structure of x0, or of the point of a result; None where it is a vector, or what can only be meant as one."""
+    x0 = x0.x if isinstance(x0, Result) else x0
     return Structure(x0) if _is_structure(x0) else None
 
 
 def _is_structure(x0: Any) -> bool:
+    if isinstance(x0, Declared):
+        return True
     if isinstance(x0, list | tuple) and not hasattr(x0, "_fields"):
         return any((isinstance(v, np.ndarray) and v.ndim > 0) or _is_structure(v) for v in x0)
     return _parts_of(x0) is not None
@@ -185,6 +242,8 @@ class _OfVectors:
 
 def _grow(value: Any, path: str, start: int) -> _Leaf | _Branch:
     given = None if isinstance(value, np.ndarray) else _parts_of(value)
+    if isinstance(value, Declared):
+        return _Leaf(path, start, start + 1, None, value)
     if given is None:
         leaf = _as_array(value, path)
         shape = leaf.shape if isinstance(value, np.ndarray) else None
@@ -197,6 +256,14 @@ def _grow(value: Any, path: str, start: int) -> _Leaf | _Branch:
         stop = parts[name].stop
     kind = dict if isinstance(value, Mapping) else type(value)
     return _Branch(path, start, stop, kind, parts)
+
+
+def _filled(places: list[tuple[int, int, Any]], size: int) -> list[tuple[int, int, Any]]:
+    """The pieces in their order, with None for what lies between them."""
+    filled: list[tuple[int, int, Any]] = []
+    for start, stop, value in sorted(places, key=lambda place: place[:2]):
+        filled += [(filled[-1][1] if filled else 0, start, None), (start, stop, value)]
+    return [*filled, (filled[-1][1] if filled else 0, size, None)]
 
 
 def _parts_of(value: Any) -> Mapping[Any, Any] | None:

@@ -7,41 +7,55 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from poem_cma.result import Result
 from poem_cma.run.oracle import EvaluationError
+from poem_cma.run.settings import Place, Problem, Search, Stops
+from poem_cma.run.stops import wants_result
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from poem_cma.parameters.nest import Structure
-    from poem_cma.result import Result
 
-__all__ = ["flat_run", "nested", "nested_errors"]
+__all__ = ["flat", "flat_run", "nested", "nested_errors", "typed"]
 
 
 def flat_run(
-    run: Callable[..., Any],
+    run: Callable[[Problem, Search, Stops, Place], Result],
     form: Structure,
-    fun: Callable[..., Any],
-    x0: Any,
-    *,
-    domain: Any,
-    scale: Any,
-    vectorized: Any = False,
-    callback: Any = None,
-    **settings: Any,
+    problem: Problem,
+    search: Search,
+    stops: Stops,
+    place: Place,
 ) -> Result:
-    """`minimize` on vectors, with points in the form of x0 wherever the user meets them."""
+    """A run on vectors, with points in the form of x0 wherever the user meets them."""
+    form = typed(form, search)
+    if stops.callback is not None:
+        stops = stops._replace(callback=_callback(stops.callback, form))
     with nested_errors(form):
-        result: Result = run(
-            form.objective(fun, vectorized), form.flatten(x0), domain=form.domain(domain), scale=form.scale(scale),
-            vectorized=vectorized, callback=None if callback is None else _callback(callback, form), **settings,
-        )  # fmt: skip
+        result = run(*flat(form, problem, search), stops, place)
     return nested(result, form)
+
+
+def typed(form: Structure, search: Search) -> Structure:
+    """The form of x0, with Python's ints where the domain has integers."""
+    return form.with_integers(form.domain(search.domain))
+
+
+def flat(form: Structure, problem: Problem, search: Search) -> tuple[Problem, Search]:
+    """The same problem and search on vectors."""
+    x0 = search.x0
+    start = replace(x0, x=form.flatten(x0.x)) if isinstance(x0, Result) else form.flatten(x0)
+    return problem._replace(fun=form.objective(problem.fun, problem.vectorized)), search._replace(
+        x0=start, domain=form.domain(search.domain), scale=form.scale(search.scale)
+    )
 
 
 def nested(result: Result, form: Structure) -> Result:
     """The same result with its points in the form."""
-    return replace(result, **{name: form.unflatten(getattr(result, name)) for name in ("x", "x_last", "x_average")})
+    points = {name: form.unflatten(getattr(result, name)) for name in ("x", "x_last", "x_average")}
+    shares = result.sensitivity
+    return replace(result, **points, sensitivity=None if shares is None else form.with_reals().unflatten(shares))
 
 
 @contextmanager
@@ -56,8 +70,6 @@ def nested_errors(form: Structure) -> Iterator[None]:
 
 
 def _callback(callback: Callable[..., Any], form: Structure) -> Callable[..., Any]:
-    from poem_cma.minimize import wants_result
-
     by_name = wants_result(callback)
 
     def call(intermediate_result: Result) -> Any:

@@ -27,6 +27,7 @@ def result_card(result: Result) -> str:
     state = "running" if result.status == -1 else "ended well" if result.success else "did not end well"
     rows = {
         "value": f"{result.fun:.6g} ± {result.fun_stderr:.2g}" if np.isfinite(result.fun) else "not measured",
+        "gain over x0": str(result.gain),
         "calls": f"{result.nfev:,} in {result.nit:,} steps" + (f", {result.failures:,} failed" * bool(result.failures)),
         "x": _brief(result.x),
         "seed": str(result.seed),

@@ -21,7 +21,7 @@ _STYLES = {"solid": "-", "dashed": (0, (5, 2)), "dotted": (0, (1.2, 1.4))}
 
 
 def plot_result(result: Result) -> Figure:
-    """Four panels: value, distance and step size, smoothing, and the spectrum where there is one."""
+    """Value, distance and step size, smoothing, the spectrum where there is one, and the sensitivity."""
     return _draw(*of_result(result))
 
 
@@ -61,15 +61,19 @@ def compare(results: Any, labels: Sequence[str] | None = None) -> Figure:
 def _draw(title: str, panels: list[Panel]) -> Figure:
     try:
         import matplotlib as mpl
-        from matplotlib.figure import Figure
+
+        from poem_cma.plots.picture import Picture
     except ImportError:
         raise ImportError('plots need matplotlib: pip install "poem-cma[plot]"') from None
     names: Any = ("text.color", "axes.edgecolor", "axes.labelcolor", "axes.titlecolor", "xtick.color", "ytick.color")
     rows = (len(panels) + 1) // 2
     with mpl.rc_context({**dict.fromkeys(names, GREY), "font.size": 10, "axes.titlesize": 11}):
-        figure = Figure(figsize=(10, 3.6 * rows), layout="constrained", facecolor="none")
-        for axes, panel in zip(figure.subplots(rows, 2, squeeze=False).flat, panels, strict=True):
+        figure = Picture(figsize=(10, 3.6 * rows), layout="constrained", facecolor="none")
+        places = figure.subplots(rows, 2, squeeze=False).ravel().tolist()
+        for axes, panel in zip(places, panels, strict=False):
             _panel(axes, panel)
+        for axes in places[len(panels) :]:
+            axes.remove()
         figure.suptitle(title if len(title) <= 90 else title[:87] + "...", fontsize=12)
     return figure
 
@@ -81,6 +85,8 @@ def _panel(axes: Any, panel: Panel) -> None:
     for curve in shown:
         _curve(axes, curve)
     axes.set(title=panel.title, xlabel=panel.x_label, ylabel=panel.y_label, facecolor="none")
+    if panel.ticks:
+        axes.set_xticks(range(len(panel.ticks)), panel.ticks, rotation=30 if max(map(len, panel.ticks)) > 4 else 0)
     axes.grid(color=GREY, alpha=0.25, lw=0.6)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)

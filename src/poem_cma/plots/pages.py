@@ -98,9 +98,10 @@ def _chart(panel: Panel, name: str) -> str:
             figure.add_trace(trace)
     line = {"gridcolor": "rgba(122,129,140,0.25)", "linecolor": GREY, "zeroline": False, "automargin": True}
     y_axis = {"type": "log", "exponentformat": "power", "dtick": None} if panel.log else {}
+    ticks = {"tickvals": list(range(len(panel.ticks))), "ticktext": list(panel.ticks)} if panel.ticks else {}
     figure.update_layout(
         template="none", paper_bgcolor="rgba(0,0,0,0)", plot_bgcolor="rgba(0,0,0,0)", font={"color": GREY, "size": 12},
-        xaxis=line | {"title": {"text": panel.x_label, "standoff": 6}},
+        xaxis=line | ticks | {"title": {"text": panel.x_label, "standoff": 6}},
         yaxis=line | y_axis | {"title": {"text": panel.y_label, "standoff": 6}},
         modebar={"bgcolor": "rgba(0,0,0,0)", "color": GREY, "activecolor": "#2f7fd0"},
         legend={"orientation": "h", "y": -0.22, "x": 0.0}, margin={"l": 60, "r": 10, "t": 10, "b": 70},

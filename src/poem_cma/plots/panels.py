@@ -25,6 +25,7 @@ _DASHES = ("solid", "dashed", "dotted")
 _SPAN = 30.0  # a positive quantity that varies by more is drawn on a logarithmic axis
 _GRID = 400  # points of a curve that sums up several runs
 _MOST_BARS = 60
+_MOST_VARIABLES = 20  # names side by side can be read
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ class Panel:
     curves: tuple[Curve, ...]
     y_label: str = ""
     log: bool = False
+    ticks: tuple[str, ...] = ()  # the names of bars, in place of numbers
 
     @property
     def shown(self) -> tuple[Curve, ...]:
@@ -58,7 +60,7 @@ class Panel:
 
 
 def of_result(result: Result) -> tuple[str, list[Panel]]:
-    """Title and panels: value, distance and step size, smoothing, and the spectrum where there is one."""
+    """Title and panels: value, distance and step size, smoothing, the spectrum where there is one, the sensitivity."""
     h = result.history
     calls = h["nfev"]
     value = [Curve(calls, h["fun"], "smoothed value of recent probes", COLOURS[0])]
@@ -78,7 +80,19 @@ def of_result(result: Result) -> tuple[str, list[Panel]]:
     else:
         size = Curve(calls, h["gradient_norm"], "norm of the gradient estimate", COLOURS[0])
         panels.append(Panel("Gradient estimates", "oracle calls", (size,), log=True))
+    if result.sensitivity is not None:
+        panels.append(_sensitivity(result))
     return f"{result.method}: {result.nfev} calls", panels
+
+
+def _sensitivity(result: Result) -> Panel:
+    """The variables that matter most, in their order."""
+    found = list(enumerate(result.by_variable()))
+    kept = sorted(sorted(found, key=lambda each: -each[1][2])[:_MOST_VARIABLES])
+    share = 100.0 * np.array([share for _, (_, _, share) in kept])
+    curve = Curve(np.arange(len(kept)), share, "", COLOURS[0], kind="bars")
+    title = "Sensitivity" if len(kept) == len(found) else f"Sensitivity: {len(kept)} of {len(found)} variables"
+    return Panel(title, "variable", (curve,), "share in %", ticks=tuple(name for _, (name, _, _) in kept))
 
 
 def of_spectrum(spectrum: Spectrum) -> tuple[str, list[Panel]]:

@@ -24,7 +24,8 @@ from poem_cma.paper.differences import Difference
 from poem_cma.paper.directions import Search
 
 __all__ = [
-    "Algorithm", "Learning", "Method", "Probe", "Run", "Symbols", "Values", "mean_value", "smoothed", "smoothed_value",
+    "Algorithm", "Learned", "Learning", "Method", "Probe", "Run", "Symbols", "Values", "mean_value", "smoothed",
+    "smoothed_value",
 ]  # fmt: skip
 
 #: How many recent steps the smoothed value remembers.
@@ -47,9 +48,13 @@ class Run(NamedTuple):
     lipschitz: float  # L
     distance: float  # s_0
     pairs: int  # M of Algorithm 2
-    radius: float  # mu of Algorithm 2
     remark: str = ""  # what the user should know at the end
     sampled: bool = True  # whether there are xi's, as far as it is known
+
+    @property
+    def radius(self) -> float:
+        """The mu of Algorithm 2."""
+        return float(self.method.settings.get("radius") or self.initial_distance)
 
 
 class Symbols:
@@ -128,6 +133,37 @@ class Probe(NamedTuple):
         return np.array(self.numbers)
 
 
+class Learned(NamedTuple):
+    """What a run has learned, for another one that continues from its result.
+
+    Attributes
+    ----------
+    method : str
+        The method that was at work; only this one can use the rest.
+    scale : float, array or None
+        The units of the variables in which it has searched.
+    distance : float
+        The distance over which it has looked at its end; not positive if there was none.
+    search : object
+        What else the algorithm wants to know, a record of its own.
+    spectrum : Spectrum or None
+        What Algorithm 2 found.
+    used : tuple of int
+        The numbers of probes and of xi's that are used up.
+    """
+
+    method: str
+    scale: Any
+    distance: float
+    search: Any
+    spectrum: Any
+    used: tuple[int, int]
+
+    def fits(self, method: Method, scale: Any) -> bool:
+        """Whether a run of this method, in these units, can use it."""
+        return self.method == repr(method) and np.array_equal(self.scale, scale)
+
+
 class Algorithm(Protocol):
     """What turns a method into a run. It has no state of its own: states are immutable records that it makes.
 
@@ -149,8 +185,11 @@ class Algorithm(Protocol):
         It has a method `another`, which makes one for another step in flight.
         """
 
-    def begin(self, method: Method, run: Run) -> Any:
-        """The state before the first call."""
+    def begin(self, method: Method, run: Run, learned: Learned | None = None) -> Any:
+        """The state before the first call; with `learned` it continues from the result of another run."""
+
+    def learned(self, method: Method, s: Any) -> tuple[float, Any]:
+        """The distance over which the run has looked at its end, and what else a run that continues needs."""
 
     def stage(self, method: Method, s: Any, randoms: Any) -> list[int]:
         """How many points each probe of the stage has; none when the run is over."""
@@ -175,8 +214,8 @@ class Algorithm(Protocol):
     def output(self, s: Any) -> Array:
         """The point to use."""
 
-    def with_budget(self, s: Any, run: Run, randoms: Any) -> Any:
-        """The state of a run that goes on with another budget, which `run` has."""
+    def with_budget(self, method: Method, s: Any, budget: float, randoms: Any) -> Any:
+        """The state of a run that goes on with another budget."""
 
     def base(self, method: Method) -> int | None:
         """The point of a probe that is asked again when it fails, because all differences share it."""

@@ -7,7 +7,7 @@ columns (n, 1) and rows (n, d), a row for each run. The same formulas serve both
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import isfinite, sqrt
+from math import frexp, isfinite, ldexp, nan, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,13 +15,16 @@ import numpy as np
 from poem_cma._types import Array
 
 __all__ = [
-    "LONG", "MANY", "ONE", "Kit", "distance", "equal", "inner", "larger", "largest", "length", "plus", "products",
-    "quotient", "root", "square", "summed",
+    "FARTHEST", "LONG", "MANY", "ONE", "Kit", "distance", "equal", "inner", "larger", "largest", "length",
+    "mean_and_error", "plus", "power_of_two", "products", "quotient", "root", "square", "summed",
 ]  # fmt: skip
 
 #: Longer vectors are worked on in parts of this length. They stay in the processor's cache; in float32 one long sum
 #: would lose digits; and BLAS does not start threads for so little, which on a busy machine take longer than the work.
 LONG = 2**13
+
+#: A step this long is not taken: a few thousand of them still leave a distance whose square is a number.
+FARTHEST = 1e150
 
 
 def _products(A: Array, B: Array) -> Array:
@@ -90,6 +93,23 @@ def plus(y: Array, c: Any, x: Array) -> Array:
         part = np.multiply(x[i : i + LONG], c[i : i + LONG] if isinstance(c, np.ndarray) else c, z[i : i + LONG])
         part += y[i : i + LONG]
     return z
+
+
+def mean_and_error(values: Array) -> tuple[float, float]:
+    """The mean of some numbers and its standard error (NaN of a single one), whatever their size."""
+    n, unit = len(values), power_of_two(float(np.abs(values).max()))
+    values = values / unit  # sums and squares stay finite
+    mean = float(values.mean())
+    if n == 1:
+        return unit * mean, nan
+    off = values - mean
+    size = float(np.abs(off).max()) or 1.0
+    return unit * mean, unit * (size * float(np.std(off / size, ddof=1)) / sqrt(n))
+
+
+def power_of_two(a: float) -> float:
+    """The largest power of two that is not above a positive number; to divide by it changes no digit."""
+    return ldexp(1.0, frexp(a)[1] - 1)
 
 
 def larger(a: Any, b: Any) -> Any:

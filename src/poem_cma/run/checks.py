@@ -94,13 +94,16 @@ def check_scale(scale: Any, x: Array) -> float | Array | None:
     s = np.asarray(scale, dtype=float)
     if s.ndim > 1 or (s.ndim == 1 and len(s) != d):
         raise ValueError(f"scale must be a number or have one entry for each of the {d} variables, not shape {s.shape}")
-    if not (np.isfinite(s).all() and (s > 0).all()):
-        raise ValueError("scale must be positive and finite")
+    with np.errstate(over="ignore"):
+        held = s.astype(x.dtype)
+    if not (np.isfinite(held).all() and (held > 0).all()):
+        raise ValueError(f"scale must be positive and finite, as numbers of {x.dtype}, which x0 has")
     return float(s) if s.ndim == 0 else s.astype(x.dtype)
 
 
 def widths(domain: Any, x: Array) -> float | Array | None:
-    """The widths of a bounded box, and 1 for a variable that it fixes; None for any other domain."""
+    """The widths of a bounded box as it is searched, and 1 for a variable that it fixes; None for any other domain."""
+    domain = domain.relaxed()
     if not isinstance(domain, Box) or not isfinite(domain.diameter):
         return None
     width = np.broadcast_to(np.subtract(domain.upper, domain.lower), x.shape)
@@ -135,11 +138,17 @@ def make_run(method: Method, x0: Array, domain: Any, budget: float, batch: int, 
     """The constants of a run, or an error that says what is missing."""
     if method.fallback is not None and budget < LEAST_SHARED:
         method = method.fallback
-    check_working_memory(method, x0, ahead)
+    check_working_memory(method, x0, ahead, domain.outside)
     if domain.hull_dimension(len(x0)) == 0:
         raise ValueError("the domain is a single point: there is nothing to optimise")
     settings = method.settings
     r_eps = settings.get("initial_distance") or default_initial_distance(x0, domain.diameter)
+    least = float(np.finfo(x0.dtype).tiny)
+    if r_eps < least:
+        raise ValueError(
+            f"the search would begin with a distance of {r_eps:g}, and the least number of {x0.dtype}, which x0 has, "
+            f"is {least:.2g}: measure the variables, or the domain, in smaller units"
+        )
     pairs = _pairs(method, len(x0), budget)
     step = calls_per_step(method, batch)
     preliminary = pairs * method.difference.calls
@@ -163,7 +172,6 @@ def make_run(method: Method, x0: Array, domain: Any, budget: float, batch: int, 
         lipschitz=settings.get("lipschitz") or nan,
         distance=settings.get("distance") or domain.diameter,
         pairs=pairs,
-        radius=settings.get("radius") or r_eps,
     )
     for need in method.needs:
         if not isfinite(getattr(run, need)) or getattr(run, need) <= 0.0:
@@ -194,13 +202,13 @@ def _pairs(method: Method, d: int, budget: float) -> int:
     return max(1, int(most))
 
 
-def working_memory(method: Method, x0: Array, ahead: int = 0) -> int:
-    """Bytes that a run takes: eight vectors, and three for each step ahead; `auto` holds thirteen for a sample.
+def working_memory(method: Method, x0: Array, ahead: int = 0, outside: bool = True) -> int:
+    """Bytes that a run takes: eight vectors, three for each step ahead, three to keep points inside a domain.
 
-    Its samples are in double precision, whatever x0 is.
+    `auto` holds thirteen for a sample. Its samples are in double precision, whatever x0 is.
     """
     if method.algorithm is None:
-        return (8 + 3 * ahead) * x0.nbytes
+        return (8 + 3 * ahead + 3 * (not outside)) * x0.nbytes
     return 13 * population(len(x0)) * 8 * len(x0)
 
 
@@ -212,9 +220,9 @@ def machine_memory() -> float:
         return inf
 
 
-def check_working_memory(method: Method, x0: Array, ahead: int = 0) -> None:
+def check_working_memory(method: Method, x0: Array, ahead: int = 0, outside: bool = True) -> None:
     """Refuse a run that this machine cannot hold, before anything of it is made."""
-    needed, there = working_memory(method, x0, ahead), machine_memory()
+    needed, there = working_memory(method, x0, ahead, outside), machine_memory()
     if needed > there:
         half = " Give x0 in float32 for half of it," if x0.dtype == np.float64 else " Use"
         fewer = f", fewer than {ahead} steps ahead" if ahead else ""

@@ -1,18 +1,27 @@
-"""Nested records (named tuples) as flat tables of numbers, strings and arrays under dotted names, and back."""
+"""Nested records (named tuples) as flat tables of numbers, strings and arrays under dotted names, and back.
+
+Every record is written with its kind and its version. A field that a file does not have takes its default, so a new
+field with a default changes nothing for the files that were written before. Any other change of a record adds a
+function to `UPGRADES`, which makes the fields of one version those of the next.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-__all__ = ["flatten", "restore"]
+__all__ = ["UPGRADES", "fields_of", "flatten", "restore", "tree", "version_of"]
 
-#: Under these names stand the kind of a nested record, and the length of a tuple.
-_KIND, _LENGTH = "kind", "length"
+#: By the kind of a record, the changes that it has seen: from fields of version 1 to fields of version 2, and so on.
+#: Of a step in flight only the fields are there in which it differs from the others.
+UPGRADES: dict[str, tuple[Callable[[dict[str, Any]], dict[str, Any]], ...]] = {}
+
+#: Under these names stand the kind and the version of a record, and the length of a tuple.
+_KIND, _VERSION, _LENGTH = "kind", "version", "length"
 
 
-def flatten(record: Any, leave_out: tuple[str, ...] = ()) -> dict[str, Any]:
-    """The leaves of a record by dotted names, but for some of its fields.
+def flatten(name: str, value: Any, leave_out: tuple[str, ...] = ()) -> dict[str, Any]:
+    """The leaves of a value by dotted names; of a record, but for some of its fields.
 
     Examples
     --------
@@ -20,35 +29,47 @@ def flatten(record: Any, leave_out: tuple[str, ...] = ()) -> dict[str, Any]:
     >>> class Point(NamedTuple):
     ...     x: float
     ...     y: float
-    >>> class Segment(NamedTuple):
-    ...     a: Point
-    ...     marks: tuple[int, ...]
-    >>> flatten(Segment(Point(1.0, 2.0), (3,)))
-    {'a.kind': 'Point', 'a.x': 1.0, 'a.y': 2.0, 'marks.length': 1, 'marks.0': 3}
+    >>> flatten("at", Point(1.0, 2.0))
+    {'at.kind': 'Point', 'at.version': 1, 'at.x': 1.0, 'at.y': 2.0}
+    >>> flatten("marks", (3, 4))
+    {'marks.length': 2, 'marks.0': 3, 'marks.1': 4}
     """
-    leaves: dict[str, Any] = {}
-    for name, value in record._asdict().items():
-        if name not in leave_out:
-            leaves |= _leaves(name, value)
+    if not isinstance(value, tuple):
+        return {name: value}
+    parts: Mapping[str, Any]
+    if hasattr(value, "_asdict"):
+        kind, parts = type(value).__name__, value._asdict()
+        leaves: dict[str, Any] = {f"{name}.{_KIND}": kind, f"{name}.{_VERSION}": version_of(kind)}
+    else:
+        parts, leaves = {str(i): one for i, one in enumerate(value)}, {f"{name}.{_LENGTH}": len(value)}
+    for part, inner in parts.items():
+        if part not in leave_out:
+            leaves |= flatten(f"{name}.{part}", inner)
     return leaves
 
 
-def _leaves(name: str, value: Any) -> dict[str, Any]:
-    if not isinstance(value, tuple):
-        return {name: value}
-    if hasattr(value, "_fields"):
-        inner = {_KIND: type(value).__name__, **flatten(value)}
-    else:
-        inner = {_LENGTH: len(value)}
-        for i, one in enumerate(value):
-            inner |= _leaves(str(i), one)
-    return {f"{name}.{k}": v for k, v in inner.items()}
+def tree(leaves: Mapping[str, Any]) -> dict[str, Any]:
+    """Leaves by dotted names as dictionaries in dictionaries.
+
+    Examples
+    --------
+    >>> tree({"at.x": 1.0, "at.y": 2.0, "seed": 3})
+    {'at': {'x': 1.0, 'y': 2.0}, 'seed': 3}
+    """
+    root: dict[str, Any] = {}
+    for name, value in leaves.items():
+        *path, last = name.split(".")
+        node = root
+        for part in path:
+            node = node.setdefault(part, {})
+        if last in node:
+            raise ValueError(f"it has {name} twice")
+        node[last] = value
+    return root
 
 
-def restore(leaves: Mapping[str, Any], kinds: Mapping[str, type]) -> dict[str, Any]:
-    """The fields of a record from what `flatten` made of it; `kinds` are the nested records that may occur, by name.
-
-    A field that is not there takes its default.
+def restore(node: Any, kinds: Mapping[str, type]) -> Any:
+    """The value from its tree; `kinds` are the records that may occur, by name.
 
     Examples
     --------
@@ -56,25 +77,32 @@ def restore(leaves: Mapping[str, Any], kinds: Mapping[str, type]) -> dict[str, A
     >>> class Point(NamedTuple):
     ...     x: float
     ...     y: float = 0.0
-    >>> restore({"a.kind": "Point", "a.x": 1.0, "marks.length": 1, "marks.0": 3}, {"Point": Point})
-    {'a': Point(x=1.0, y=0.0), 'marks': (3,)}
+    >>> restore(tree({"kind": "Point", "version": 1, "x": 1.0}), {"Point": Point})
+    Point(x=1.0, y=0.0)
     """
-    fields: dict[str, Any] = {}
-    nested: dict[str, dict[str, Any]] = {}
-    for name, value in leaves.items():
-        first, dot, rest = name.partition(".")
-        if dot:
-            nested.setdefault(first, {})[rest] = value
-        else:
-            fields[first] = value
-    for name, inner in nested.items():
-        if _KIND in inner:
-            kind = inner.pop(_KIND)
-            if kind not in kinds:
-                raise ValueError(f"it holds a record of an unknown kind, {kind!r}")
-            fields[name] = kinds[kind](**restore(inner, kinds))
-        else:
-            length = inner.pop(_LENGTH)
-            parts = restore(inner, kinds)
-            fields[name] = tuple(parts[str(i)] for i in range(length))
+    if not isinstance(node, dict):
+        return node
+    if _KIND not in node:
+        return tuple(restore(node[str(i)], kinds) for i in range(node[_LENGTH]))
+    if node[_KIND] not in kinds:
+        raise ValueError(f"it holds a record of an unknown kind, {node[_KIND]!r}")
+    kind: Any = kinds[node[_KIND]]
+    return kind(**fields_of(node, kind.__name__, kind._fields, kinds))
+
+
+def fields_of(node: Mapping[str, Any], name: str, names: Collection[str], kinds: Mapping[str, type]) -> dict[str, Any]:
+    """The fields of a record of the kind `name` from its tree, brought up to the present version."""
+    version, newest = node[_VERSION], version_of(name)
+    if node[_KIND] != name or not 1 <= version <= newest:
+        raise ValueError(f"it holds {node[_KIND]} in version {version}, and {name} is read up to version {newest}")
+    fields = {part: restore(inner, kinds) for part, inner in node.items() if part not in (_KIND, _VERSION)}
+    for upgrade in UPGRADES.get(name, ())[version - 1 :]:
+        fields = upgrade(fields)
+    if unknown := set(fields) - set(names):
+        raise ValueError(f"its {name} has fields that are not known here: {', '.join(sorted(unknown))}")
     return fields
+
+
+def version_of(kind: str) -> int:
+    """The present version of a record."""
+    return 1 + len(UPGRADES.get(kind, ()))

@@ -6,11 +6,21 @@ from collections import deque
 from math import isfinite, nan
 from typing import Any
 
+from poem_cma.domains.variables import Variables
 from poem_cma.history import History
 from poem_cma.paper.algorithm_1 import DESCENT
 from poem_cma.run.algorithm import Algorithm, Method
 
-__all__ = ["Lane", "Lanes", "algorithm_of"]
+__all__ = [
+    "Lane",
+    "Lanes",
+    "algorithm_of",
+    "asks_again",
+    "between_stages",
+    "budget_of",
+    "change_budget",
+    "without_samples",
+]
 
 
 #: A run ends after so many calls in a row, of so many probes, without one usable difference: if a sample fails as a
@@ -62,7 +72,7 @@ class Lanes:
     """Where a run is, and its steps in flight; `Optimizer` is what one sees of it."""
 
     seed: int
-    scale: Any
+    variables: Variables
     history: History
     failures: int
     _state: Any  # the last that was reached
@@ -110,7 +120,7 @@ class Lanes:
             lane = self._lanes[0]
         self._open(lane, sizes)
         lane.calls = 0
-        self._plain = len(sizes) == 1 and self.scale is None and self._barren == 0 and not s.run.ahead
+        self._plain = len(sizes) == 1 and self.variables.unchanged and self._barren == 0 and not s.run.ahead
         self._go_ahead()
 
     def _open(self, lane: Lane, sizes: list[int]) -> None:
@@ -235,3 +245,41 @@ class Lanes:
 def algorithm_of(method: Method) -> Algorithm:
     """What makes a run of a method."""
     return method.algorithm or DESCENT
+
+
+def asks_again(opt: Lanes) -> bool:
+    """Whether a base value that failed is asked again: before anything else is told."""
+    return bool(opt._again)
+
+
+def budget_of(opt: Lanes) -> float:
+    """How many values may be told."""
+    budget: float = opt._state.run.budget
+    return budget
+
+
+def without_samples(opt: Lanes) -> None:
+    """Note in a run that has not begun that there are no xi's to draw: all samples are the same."""
+    s = opt._state
+    opt._state = opt._lanes[0].state = s._replace(run=s.run._replace(sampled=False))
+
+
+def between_stages(opt: Lanes) -> bool:
+    """Whether the budget can be changed: nothing was asked or told of the stage, or steps are asked ahead."""
+    lane = opt._lanes[0]
+    fresh = lane.waiting == len(lane.sizes) and lane.next == 0 and not lane.bases
+    return fresh or not opt._alone(lane)
+
+
+def change_budget(opt: Lanes, budget: float) -> None:
+    """Go on with another number of calls, from between two stages; it is the algorithm that knows how."""
+    if budget == budget_of(opt):
+        return
+    opt._barren = opt._barren_probes = 0
+    change, first = opt._algorithm.with_budget, opt._lanes[0]
+    if opt._alone(first):
+        opt._go_on_from(change(opt._active, opt._state, budget, first.randoms))
+        return
+    opt._state = change(opt._active, opt._state, budget, first.randoms)
+    for lane in opt._lanes:
+        lane.state = change(opt._active, lane.state, budget, lane.randoms)

@@ -19,10 +19,12 @@ import numpy as np
 from poem_cma._types import Array
 from poem_cma.domains import projections
 from poem_cma.domains.convex import ConvexSet
+from poem_cma.domains.fitting import moved_inside
 from poem_cma.domains.sets import Ball, Box, Whole
 from poem_cma.optimizer import Optimizer
-from poem_cma.paper.algorithm_1 import DESCENT, Stage, State, descend, unit_of
+from poem_cma.paper.algorithm_1 import DESCENT, descend, unit_of
 from poem_cma.paper.directions import Anisotropic, Directions, Drawn, Search, drawn
+from poem_cma.paper.state import Stage, State
 from poem_cma.run.algorithm import Method
 from poem_cma.run.joint_history import JointHistory
 
@@ -50,7 +52,6 @@ def can_join(opt: Optimizer) -> bool:
         and opt._plain
         and s.stage == Stage.STEP
         and not (s.flat and s.t > 0)  # at the beginning all are
-        and not s.run.domain.inside
         and s.x.dtype == np.float64
     )
 
@@ -93,7 +94,7 @@ class Together:
         F: Array | None = None
         while s.nfev < until and DESCENT.stage(method, s, directions):  # type: ignore[arg-type]
             now = directions(s.asked)
-            points = list(method.difference.points(s.x, s.mu, s.h, now.V))
+            points = s.run.domain.inside(list(method.difference.points(s.x, s.mu, s.h, now.V)))
             F = evaluate(points, _numbers(s, len(points)))
             if not np.vdot(F, F) < _ORDINARY or (s.flat and not _all_slope(method, F)):
                 break
@@ -225,6 +226,16 @@ class Rows(ConvexSet):
         if isinstance(domain, Ball):
             return projections.balls(x, domain.radius, domain.center)
         return np.array([domain.nearest(row) for row in x])
+
+    def inside(self, points: list[Array]) -> list[Array]:
+        """The points of each run, moved into the set together."""
+        if self.domain.outside:
+            return points
+        nearest = [self.nearest(X) for X in points]
+        for i in np.flatnonzero(np.any([(X != Y).any(axis=1) for X, Y in zip(points, nearest, strict=True)], axis=0)):
+            for Y, y in zip(nearest, list(moved_inside([X[i] for X in points], self.domain)), strict=True):
+                Y[i] = y
+        return nearest
 
     @property
     def diameter(self) -> float:

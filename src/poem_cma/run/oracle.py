@@ -5,16 +5,20 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable
 from itertools import groupby
-from math import isfinite, nan
+from math import inf, isfinite, nan
 from typing import Any, Literal
 
 import numpy as np
 
 from poem_cma._types import Array
 from poem_cma.run.compiled import as_callable
+from poem_cma.run.failure import FIRST, Failure, reraise
+from poem_cma.run.failures import brief, described, shortened
 from poem_cma.run.randomness import Stream, Streams
 
 __all__ = ["EvaluationError", "Oracle", "in_rows", "matrix", "one_for_each"]
+
+LARGEST = float(np.finfo(float).max)
 
 
 class EvaluationError(RuntimeError):
@@ -47,7 +51,10 @@ class Oracle:
     vectorized : bool or "rows"
         True: ``fun(X[, xi])`` takes points (m, d) and one xi. "rows": one xi for each row.
     on_failure : "drop" or "raise"
-        Whether a call that raises, or does not return a finite number, gives NaN or an `EvaluationError`.
+        Whether a call that raises, or does not return a finite number, gives NaN or an `EvaluationError`. If the first
+        calls all raise, the exception itself is raised.
+    patient : bool
+        Whether first calls that raise are left to somebody else.
     """
 
     def __init__(
@@ -57,6 +64,7 @@ class Oracle:
         streams: Streams,
         vectorized: bool | Literal["rows"] = False,
         on_failure: Literal["drop", "raise"] = "drop",
+        patient: bool = False,
     ) -> None:
         if vectorized not in (True, False, "rows"):
             raise ValueError(f'vectorized must be True, False or "rows", not {vectorized!r}')
@@ -73,6 +81,9 @@ class Oracle:
         self.by_row = vectorized == "rows"
         self.nfev = 0
         self.first_failure: str | None = None
+        self._patient = patient
+        self._answered = False  # whether a call has returned a number
+        self._raises = 0  # calls that have raised before
 
     def __call__(self, points: Iterable[Array], samples: list[int], stream: Stream = Stream.SAMPLES) -> list[float]:
         """The same as `evaluate`."""
@@ -91,9 +102,11 @@ class Oracle:
             try:
                 value = fun(x) if sample is None else fun(x, xi)
             except Exception as error:
-                value = self._failed(x, () if sample is None else (xi,), error)
+                value = self._raised(x, () if sample is None else (xi,), error)
             if not (isinstance(value, float) and isfinite(value)):
                 value = self._number(value, x, () if sample is None else (xi,))
+            if value == value:  # no NaN
+                self._answered = True
             values.append(float(value))
             del x  # before the next is made: it may be large
         return values
@@ -141,12 +154,13 @@ class Oracle:
         try:
             out = self._fun(points, *xi)
         except Exception as error:
-            return [self._failed(points, xi, error)] * len(points)
+            return [self._raised(points, xi, error)] * len(points)
         values = one_for_each(points, out)
+        self._answered = True
         told: list[float] = values.tolist()
         if not isfinite(sum(told)):
             for j in np.flatnonzero(~np.isfinite(values)):
-                self._failed(points[j], xi, None, values[j])
+                self._failed(points[j], xi, f"fun returned {values[j]}")
         return told
 
     def _number(self, value: Any, x: Array, xi: tuple[Any, ...]) -> float:
@@ -154,32 +168,39 @@ class Oracle:
         if value is _FAILED:
             return nan
         try:
-            number = float(value.item() if isinstance(value, np.ndarray | np.generic) else value)
-        except (TypeError, ValueError) as error:
-            self._failed(x, xi, TypeError(f"fun must return a number, but returned {_brief(value)} ({error})"))
+            plain = value.item() if isinstance(value, np.ndarray | np.generic) else value
+            if isinstance(plain, str | bytes):
+                raise TypeError("text is no number")
+            number = float(plain)
+        except Exception as error:  # whatever a value of the user's own type may raise
+            what = shortened(f"fun must return a number, but returned {brief(value)} ({described(error)})")
+            self._failed(x, xi, what, TypeError(what))
             return nan
         if not isfinite(number):
-            self._failed(x, xi, None, number)
+            self._failed(x, xi, f"fun returned {number}")
             return nan
         return number
 
-    def _failed(self, x: Array, xi: tuple[Any, ...], error: Exception | None, value: Any = None) -> Any:
-        """Note a failure; a mark that stands for NaN, unless failures are to be raised."""
-        what = f"fun returned {value}" if error is None else f"fun raised {type(error).__name__}: {error}"
-        if isinstance(error, TypeError) and str(error).startswith("fun must return"):
-            what = str(error)
-        if self.first_failure is None:
-            self.first_failure = what
-        if self._raise:
-            raise EvaluationError(
-                f"call {self.nfev} failed: {what} (the point is in .x, the sample in .xi)", np.array(x), *xi
-            ) from error
+    def _raised(self, x: Array, xi: tuple[Any, ...], error: Exception) -> float:
+        """Note that fun raised; a mark that stands for NaN, unless failures are to be raised."""
+        self._failed(x, xi, shortened(f"fun raised {described(error)}"), error)
         return _FAILED
 
+    def _failed(self, x: Array, xi: tuple[Any, ...], what: str, error: Exception | None = None) -> None:
+        """Note a failure, or raise it."""
+        if self.first_failure is None:
+            self.first_failure = Failure(what, error) if self._patient and not self._answered else what
+        if self._raise:
+            raise EvaluationError(
+                f"{what} (in call {self.nfev}; the point is in .x, the sample in .xi)", np.array(x), *xi
+            ) from error
+        self._raises += error is not None
+        if error is not None and self._raises >= FIRST and not (self._answered or self._patient):
+            reraise(Failure(what, error))
 
-_FAILED = float(
-    "nan"
-)  # an object of its own, so that a failure that was noted can be told from a NaN that fun returned
+
+#: An object of its own, so that a failure that was noted can be told from a NaN that fun returned.
+_FAILED = float("nan")
 
 
 def in_rows(xi: list[Any]) -> Any:
@@ -191,7 +212,12 @@ def in_rows(xi: list[Any]) -> Any:
 
 def one_for_each(points: Array, out: Any) -> Array:
     """What a function of rows returned, as an array of one number for each."""
-    values = np.array(out, dtype=float)
+    if np.asarray(out).dtype.kind in "SU":
+        raise TypeError(f"vectorized fun must return numbers, but returned text: {brief(out)}")
+    try:
+        values = np.array(out, dtype=float)
+    except OverflowError:  # an integer that no float can hold
+        values = np.array([inf if isinstance(v, int) and abs(v) > LARGEST else v for v in out], dtype=float)
     m = len(points)
     if values.shape != (m,):
         raise ValueError(f"vectorized fun was given {m} points and must return shape ({m},), not {values.shape}")
@@ -224,8 +250,3 @@ def _check_signature(fun: Any, sample: Any) -> None:
             else "drop sample=, or let fun take xi"
         )
         raise TypeError(f"{why}, so the objective is called as {call}, but it is {name}{signature}: {fix}") from None
-
-
-def _brief(value: Any) -> str:
-    text = f"an array of shape {value.shape}" if isinstance(value, np.ndarray) else repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

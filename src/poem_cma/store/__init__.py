@@ -1,6 +1,7 @@
 """Runs as SQLite files: written call by call, gone on with bit for bit, looked at while they grow.
 
-`layout` says what is in the file, `store` writes it, `view` reads it, `plan` says what fits together.
+`layout` says what is in the file, `store` writes it, `view` reads it, `check` refuses what is no store of ours or is
+damaged, `plan` says what fits together.
 """
 
 from poem_cma.store.errors import StoreError as StoreError

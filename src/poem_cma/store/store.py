@@ -12,7 +12,10 @@ from typing import Any
 from poem_cma.optimizer import Optimizer
 from poem_cma.run import checkpoint
 from poem_cma.run.algorithm import Method
+from poem_cma.run.failures import shortened
 from poem_cma.store import layout
+from poem_cma.store.check import check
+from poem_cma.store.documents import read_documents
 from poem_cma.store.errors import StoreError
 from poem_cma.store.layout import Call
 from poem_cma.store.lock import Lock
@@ -29,23 +32,21 @@ SECONDS_BETWEEN_SYNCS = 0.9
 #: Where the run is, for those who look at it, is written at most so often.
 SECONDS_BETWEEN_STATUSES = 0.1
 
-#: Why a call failed is kept up to so many characters, the last ones.
-LONGEST_FAILURE = 4000
-
 
 class Store:
     """A store open for writing; the caller has the lock until `close`."""
 
     def __init__(self, path: Any) -> None:
-        self.path = Path(path)
-        self._lock = Lock(self.path)
+        self._lock = Lock(Path(path))
+        self.path = self._lock.store
         try:
             self.exists = self.path.exists()
             if self.exists:
-                layout.check(self.path)
+                check(self.path)
                 self._open()
+                self.exists = self._begun()
         except BaseException:
-            self._lock.release()
+            self._lock.close()
             raise
 
     def _open(self) -> None:
@@ -54,12 +55,14 @@ class Store:
             self._db.execute("PRAGMA synchronous=NORMAL")
         except sqlite3.Error as error:
             raise StoreError(f"{self.path} cannot be opened for writing: {error}") from None
-        documents = layout.documents(self._db)
+        documents = read_documents(self._db)
         self.settings: dict[str, Any] = documents["settings"]
         self.plan: dict[str, Any] = documents["plan"]
         self.result: dict[str, Any] | None = documents.get("result")
-        self.launch: dict[str, Any] | None = documents.get("launch")
-        self._known = layout.recent(self._db)  # what the optimiser has not been told, or not since its snapshot
+        self.versions: list[str] = documents["versions"]  # of the library that have written it, the last one last
+        calls = layout.recent(self._db)
+        self.measured = {-1 - c.probe: c for c in calls.values() if c.probe < 0}  # by the number of the sample
+        self._known = {key: c for key, c in calls.items() if c.probe >= 0}  # not told, or not since the snapshot
         self._since_snapshot = len(self._known)
         self._calls: list[Call] = []
         self._failures: list[tuple[int, int, int, str]] = []
@@ -67,9 +70,17 @@ class Store:
         self._mode = "NORMAL"
         self._status_written = 0.0
 
+    def _begun(self) -> bool:
+        """Whether there is a first state. Without it the run that made the file has ended before it began."""
+        begun = self._db.execute("SELECT count(*) FROM snapshot").fetchone() != (0,)
+        if not begun:
+            self._db.close()
+        return bool(begun)
+
     def create(self, settings: dict[str, Any], plan: dict[str, Any], launch: dict[str, Any] | None = None) -> None:
         """Make the file."""
-        layout.create(self.path, {"settings": settings, "plan": plan, "launch": launch, "result": None})
+        about = {"settings": settings, "plan": plan, "launch": launch, "versions": [checkpoint.this_version()]}
+        layout.create(self.path, about | {"result": None})
         self._open()
         self.exists = True
 
@@ -81,18 +92,14 @@ class Store:
         if row is None:
             return None, None
         try:
-            return checkpoint.from_bytes(Optimizer, row[0], str(self.path), method=method, domain=domain), row[1]
+            opt = checkpoint.from_bytes(Optimizer, row[0], str(self.path), method=method, domain=domain)
         except ValueError as error:
             raise StoreError(str(error)) from None
+        return opt, row[1] or None
 
     @property
     def replaying(self) -> bool:
         """Whether there are stored calls that the optimiser has not asked for again yet."""
-        return any(probe >= 0 for probe, _ in self._known)
-
-    @property
-    def remembers(self) -> bool:
-        """Whether there are stored calls that were not recalled."""
         return bool(self._known)
 
     def recall(self, probe: int, point: int, place: int) -> Call | None:
@@ -115,7 +122,7 @@ class Store:
 
     def failed(self, probe: int, point: int, attempt: int, why: str) -> None:
         """An attempt that failed."""
-        self._failures.append((probe, point, attempt, why[-LONGEST_FAILURE:]))
+        self._failures.append((probe, point, attempt, shortened(why)))
 
     def commit(self, status: Callable[[], dict[str, Any]]) -> None:
         """Write what was collected: one transaction."""
@@ -147,29 +154,27 @@ class Store:
     ) -> None:
         """Keep the state; the calls that it has been told of become history. `untold` are the probes in flight."""
         state = checkpoint.to_bytes(opt)
-        ended = documents.get("result") is not None
+        if self.versions[-1] != (version := checkpoint.this_version()):
+            documents["versions"] = [*self.versions, version]
         with _Transaction(self, sync=True) as db:
             self._write(db, {"status": status, **documents})
             rows = db.execute("SELECT probe, point, record, crc FROM call ORDER BY probe, point").fetchall()
-            open_still = {row[0] for row in rows if row[0] in untold or (row[0] < 0 and not ended)}
+            open_still = {row[0] for row in rows if row[0] in untold or row[0] < 0}  # what measured a result stays
             records = b"".join(row[2] for row in rows if row[0] not in open_still)
             db.execute("DELETE FROM call")
             db.executemany("INSERT INTO call VALUES (?, ?, ?, ?)", (row for row in rows if row[0] in open_still))
             if records:
-                db.execute("INSERT INTO block (records, crc) VALUES (?, ?)", (records, layout.crc(records)))
-            values = (1, opt.nfev, first_failure, state, layout.crc(state))
-            db.execute("INSERT OR REPLACE INTO snapshot VALUES (?, ?, ?, ?, ?)", values)
+                (last,) = db.execute("SELECT coalesce(max(id), 0) FROM block").fetchone()
+                layout.put(db, "block", [(last + 1, records)])
+            layout.put(db, "snapshot", [(1, opt.nfev, first_failure or "", state)])
         self._since_snapshot = len(untold)
         for name, value in documents.items():
             setattr(self, name, value)
 
     def _write(self, db: sqlite3.Connection, documents: dict[str, Any]) -> None:
-        records = ((c.probe, c.point, layout.pack(c)) for c in self._calls)
-        db.executemany("INSERT OR REPLACE INTO call VALUES (?, ?, ?, ?)", ((*r, layout.crc(r[2])) for r in records))
-        db.executemany("INSERT OR REPLACE INTO failure VALUES (?, ?, ?, ?)", self._failures)
-        for name, value in documents.items():
-            text = json.dumps(value)
-            db.execute("INSERT OR REPLACE INTO document VALUES (?, ?, ?)", (name, text, layout.crc(text)))
+        layout.put(db, "call", ((c.probe, c.point, layout.pack(c)) for c in self._calls))
+        layout.put(db, "failure", self._failures)
+        layout.put(db, "document", ((name, json.dumps(value)) for name, value in documents.items()))
         self._calls.clear()
         self._failures.clear()
 
@@ -177,7 +182,7 @@ class Store:
         """Write everything into the one file, and let the next writer in."""
         if self.exists:
             self._db.close()
-        self._lock.release()
+        self._lock.close()
 
 
 class _Transaction:
@@ -230,9 +235,10 @@ class NoStore:
 
     exists = False
     replaying = False
-    remembers = False
     settings: dict[str, Any]
-    plan: dict[str, Any]
+
+    def __init__(self) -> None:
+        self.measured: dict[int, Call] = {}
 
     def recall(self, probe: int, point: int, place: int) -> Call | None:
         """Nothing."""
@@ -256,9 +262,7 @@ class NoStore:
         return False
 
     def snapshot(self, *_: Any, **documents: Any) -> None:
-        """Nothing but the plan."""
-        for name, value in documents.items():
-            setattr(self, name, value)
+        """Nothing."""
 
     def close(self) -> None:
         """Nothing."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,11 @@ import numpy as np
 from poem_cma.optimizer import Optimizer
 from poem_cma.run import checkpoint
 from poem_cma.store import layout
+from poem_cma.store.check import check
+from poem_cma.store.documents import read_documents
 from poem_cma.store.errors import StoreError
+from poem_cma.store.files import forget_logs, replacing
+from poem_cma.store.lock import Lock
 
 __all__ = ["View"]
 
@@ -22,11 +27,11 @@ class View:
     def __init__(self, path: Any, *, verify: bool = True) -> None:
         self.path = Path(path)
         if verify:
-            layout.check(self.path)
+            check(self.path)
         try:
             self._db = layout.connect(self.path, write=False)
             self._db.execute("BEGIN")
-            documents = layout.documents(self._db)
+            documents = read_documents(self._db)
         except sqlite3.Error as error:
             raise StoreError(f"{self.path} cannot be read: {error}") from None
         self.settings: dict[str, Any] = documents["settings"]
@@ -34,6 +39,12 @@ class View:
         self.launch: dict[str, Any] | None = documents.get("launch")
         self.status: dict[str, Any] = documents.get("status") or {}
         self.result: dict[str, Any] | None = documents.get("result")
+        self.versions: list[str] = documents["versions"]
+
+    @property
+    def measured(self) -> int:
+        """How many calls have measured a result."""
+        return int(self._db.execute("SELECT count(*) FROM call WHERE probe < 0").fetchone()[0])
 
     def close(self) -> None:
         """Let go of the file."""
@@ -54,16 +65,22 @@ class View:
 
     def failures(self) -> list[tuple[int, int, int, str]]:
         """Probe, point, attempt and reason of every attempt that failed."""
-        return self._db.execute("SELECT * FROM failure ORDER BY probe, point, attempt").fetchall()
+        return self._db.execute(
+            "SELECT probe, point, attempt, text FROM failure ORDER BY probe, point, attempt"
+        ).fetchall()
 
     def copy(self, target: Path) -> None:
-        """A copy of the whole store as it is at this moment, in one file."""
+        """A copy of the whole store as it is at this moment, in one file; not in the place of one that is written."""
         self._db.execute("COMMIT")
-        copy = sqlite3.connect(target)
-        try:
-            self._db.backup(copy)
-        finally:
-            copy.close()
+        with contextlib.closing(Lock(target)), replacing(target) as part:
+            copy = sqlite3.connect(part)
+            try:
+                self._db.backup(copy)
+            except sqlite3.Error as error:
+                raise StoreError(f"{target} could not be written: {error}") from None
+            finally:
+                copy.close()
+            forget_logs(target)
 
     def optimizer(self) -> Optimizer | None:
         """The optimiser, told everything up to now; None before the first step, or if only its maker can load it."""

@@ -18,6 +18,7 @@ from poem_cma.torch.average import EVERY, Average, decayed
 from poem_cma.torch.distance import Distance
 from poem_cma.torch.engine import Engine
 from poem_cma.torch.graphs import captured
+from poem_cma.torch.groups import Group
 from poem_cma.torch.layout import Layout, named, norm
 from poem_cma.torch.log import Log
 from poem_cma.torch.probing import Closure, Probing
@@ -27,6 +28,7 @@ from poem_cma.torch.state import Point, State
 
 __all__ = ["Poem"]
 
+_APART = 1 << 24  # moves that are taken back at once are rounded by random bits of their own
 _VECTORS = 0.5  # how far biases and norms move, compared with matrices: their gradients have more energy
 
 
@@ -43,10 +45,11 @@ class Poem(Optimizer):
 
     Parameters
     ----------
-    params : iterable
-        As for every optimizer: parameters, pairs of name and parameter (preferred: directions then depend on names, not
-        on the order), or groups of either. A group's ``scale`` says how far its tensors move compared with the others.
-        Parameters with ``requires_grad=False`` are left alone.
+    params : torch.nn.Module or iterable
+        A module, whose parameters are searched and whose buffers are held (see `module`). Or, as for every optimizer,
+        parameters, pairs of name and parameter (preferred: directions then depend on names, not on the order), or
+        groups of either. A group's ``scale`` says how far its tensors move compared with the others. Parameters with
+        ``requires_grad=False`` are left alone.
     directions : int
         From 1 to 8. More than one use forward differences from one base: q slopes for q + 1 passes, and one more that
         looks at the scale. One takes a central pair (two passes a step and the least memory traffic), and sees little.
@@ -72,7 +75,7 @@ class Poem(Optimizer):
     >>> model = torch.nn.Linear(3, 1)
     >>> inputs = torch.randn(64, 3)
     >>> targets = inputs.sum(1, keepdim=True)
-    >>> opt = Poem(model.named_parameters(), seed=0)
+    >>> opt = Poem(model, seed=0)
     >>> def closure():
     ...     return torch.nn.functional.mse_loss(model(inputs), targets)
     >>> first = opt.step(closure)
@@ -84,7 +87,7 @@ class Poem(Optimizer):
 
     def __init__(
         self,
-        params: Iterable[Any],
+        params: nn.Module | Iterable[Any],
         *,
         directions: int = 8,
         scale: Literal["values", "distance"] = "values",
@@ -98,7 +101,11 @@ class Poem(Optimizer):
             raise ValueError(f"directions must be a whole number from 1 to 8, not {directions!r}")
         if scale not in ("values", "distance"):
             raise ValueError(f'scale must be "values" or "distance", not {scale!r}')
+        if isinstance(params, nn.Module):
+            module = params if module is None else module
+            params = params.named_parameters()
         super().__init__(params, {"scale": 1.0})
+        self.param_groups = [Group(group) for group in self.param_groups]
         self.layout = layout = Layout(named(self.param_groups))
         layout.weigh(vectors=_VECTORS if scale == "values" else 1.0)
         self.module = module
@@ -157,6 +164,8 @@ class Poem(Optimizer):
     def _make(self, state: State, move: Point | None) -> None:
         """Move the weights; after this the step is made."""
         number = len(self.log.steps)
+        for i, last in enumerate(reversed(self.now.moves[len(self.now.moves) - (state.undone - self.now.undone) :])):
+            self._write(last.point.times(-1.0), number + i * _APART)
         if move is not None and self.distance is not None:  # POEM: x̄_{t+1} weighs x_t by r̄_t
             share = self.distance.share(self.engine.weight(self.now))
             if self.average is not None:
@@ -221,6 +230,7 @@ class Poem(Optimizer):
         """Restore what `state_dict` returned, in an optimizer made with the same arguments."""
         saved = fitting(self, state_dict.get("poem"))
         super().load_state_dict({k: v for k, v in state_dict.items() if k != "poem"})
+        self.param_groups = [Group(group) for group in self.param_groups]
         put_back(self, saved)
 
     def memory(self) -> dict[str, int]:
@@ -231,9 +241,26 @@ class Poem(Optimizer):
             "x0": 0 if self.distance is None else self.distance.bytes,
         }
 
+    def report(self) -> str:
+        """One line for a log: steps, the smoothed loss, the last step's length, the distance of differences, passes.
+
+        Examples
+        --------
+        >>> import torch
+        >>> from poem_cma.torch import Poem
+        >>> Poem([torch.nn.Parameter(torch.ones(4))], seed=0).report()
+        'step 0: loss nan, step length 0, differences over 0.002, 0 forward passes, 0 steps undone, 0 skipped'
+        """
+        s = self.now
+        length = s.moves[-1].point.length if s.moves else 0.0
+        return (
+            f"step {s.t}: loss {s.watch.value:.4g}, step length {length:.3g}, differences over {s.mu:.3g}, "
+            f"{s.forwards} forward passes, {s.undone} steps undone, {s.skipped} skipped"
+        )
+
     def __repr__(self) -> str:
         s = self.now
         return (
             f"Poem({self.layout.dimension} parameters, {self.engine.q} directions, step {s.t}, "
-            f"{s.forwards} forward passes, loss {s.value:.4g}, {s.undone} undone, {s.skipped} skipped)"
+            f"{s.forwards} forward passes, loss {s.watch.value:.4g}, {s.undone} undone, {s.skipped} skipped)"
         )

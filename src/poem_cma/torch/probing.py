@@ -12,6 +12,8 @@ __all__ = ["Closure", "Probing"]
 
 Closure = Callable[[], Any]
 
+_NO_GRADIENT = "does not require grad"  # what PyTorch says of backward where gradients are switched off
+
 
 class Probing:
     """One batch: every call sees the same random state (dropout masks) and the same buffers (batch norm).
@@ -28,16 +30,29 @@ class Probing:
 
     def __call__(self) -> Tensor:
         self._set(self.start)
-        loss = self.closure()
+        loss = self._called()
         if self.after is None:
             self.after = self._states()
         for b, kept in self.buffers:
             b.copy_(kept)
+        if loss is None:
+            raise TypeError("the closure returned None; it must return the loss: end it with `return loss`")
         if not isinstance(loss, Tensor):
             loss = torch.as_tensor(float(loss), dtype=torch.float64)
         if loss.numel() != 1:
             raise ValueError(f"the closure must return the loss, one number; it returned shape {tuple(loss.shape)}")
         return loss.detach().reshape(()).clone()
+
+    def _called(self) -> Any:
+        try:
+            return self.closure()
+        except RuntimeError as error:
+            if _NO_GRADIENT not in str(error):
+                raise
+            line = (
+                "the closure calls backward, but Poem uses no gradients: remove `loss.backward()` and return the loss"
+            )
+            raise RuntimeError(line) from error
 
     def close(self) -> None:
         for b, kept in self.buffers:

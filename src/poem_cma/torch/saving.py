@@ -6,12 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 from poem_cma.torch.allocation import Allocation
 from poem_cma.torch.log import Log
-from poem_cma.torch.state import Move, Point, State
+from poem_cma.torch.sight import Sight
+from poem_cma.torch.state import Bend, Move, Pace, Point, State
+from poem_cma.torch.watch import Watch
 
 if TYPE_CHECKING:
     from poem_cma.torch.optimizer import Poem
 
 __all__ = ["fitting", "packed", "put_back", "taken", "unpacked"]
+
+_RECORDS: dict[str, Any] = {"bend": Bend, "sight": Sight, "pace": Pace, "watch": Watch}  # parts of a state
 
 
 def taken(opt: Poem) -> dict[str, Any]:
@@ -56,6 +60,8 @@ def packed(s: State) -> dict[str, Any]:
     """The state as a dictionary."""
     kept = s._asdict()
     kept["moves"] = [[m.point.first, list(m.point.coefficients), list(m.point.shape), m.fall] for m in s.moves]
+    for name in _RECORDS:
+        kept[name] = {k: list(v) if isinstance(v, tuple) else v for k, v in kept[name]._asdict().items()}
     a = s.allocation
     kept["allocation"] = (
         None if a is None else {k: list(v) if isinstance(v, tuple) else v for k, v in a._asdict().items()}
@@ -69,4 +75,8 @@ def unpacked(kept: dict[str, Any]) -> State:
     a = kept["allocation"]
     known: dict[str, Any] = {} if a is None else {k: tuple(v) if isinstance(v, list) else v for k, v in a.items()}
     allocation = Allocation(**known) if known else None
-    return State(**{**kept, "moves": moves, "allocation": allocation})
+    records = {
+        name: kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in kept[name].items()})
+        for name, kind in _RECORDS.items()
+    }
+    return State(**{**kept, **records, "moves": moves, "allocation": allocation})

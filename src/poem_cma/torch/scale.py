@@ -6,26 +6,54 @@ the state of a run and returns the next one.
 
 from __future__ import annotations
 
-from math import inf, isfinite, nan, sqrt
+from math import exp, inf, isfinite, sqrt
 
-from poem_cma.torch.state import Evaluate, Move, Point, State
+from poem_cma.torch.state import Evaluate, Move, Pace, Point, State
 
-__all__ = ["far", "first", "look", "misled", "settled", "shortened", "stretched", "suspicious", "undone"]
+__all__ = [
+    "Look",
+    "far",
+    "first",
+    "look",
+    "misled",
+    "rise",
+    "settled",
+    "shortened",
+    "stretched",
+    "suspicious",
+    "undone",
+]
 
-_BACK = 0.5  # the scale is judged by the loss this part of the last step back
-_NEW = 0.2, 0.05  # the share of the latest look in the estimate of the right scale, early and late
-_EARLY = 100  # looks
-_GAIN = 1.5  # how much of that estimate is taken over, in logarithms, in units of the share
-_MOST, _LEAST = 3.0, 0.1  # what it may ask for
-_MOST_TAKEN = 10.0  # of the fall
-_SETTLING = 10  # steps during which the step size follows the looks alone, whatever G does
-_CLIP = 2.0  # typical lengths: a gradient longer than this is shortened to it
-_TYPICAL = 0.1  # the share of the latest gradient in the typical length
-_LEAP = 0.3  # a step is at most this part of the length of the weights and of the way so far
-_RAY = 60  # doublings
-_RISE = 0.25  # of the fall that was predicted: a loss higher by more than this takes a step back
-_STEEP = 2.0  # falls: a slope up, along the last step, that makes it suspicious
-_FAR_OFF = 4.0  # mean deviations of the loss that make a step suspicious
+#: The end of a step and a point this part of the step behind it are compared.
+_BACK = 0.5
+#: How far log R moves after a look whose slope is as large as usual: early, late, and looks until it is between.
+_EARLY, _LATE, _SOON = 0.3, 0.05, 10.0
+#: The share of the latest look in the mean square of slopes.
+_NEW = 0.05
+#: A slope counts no more than this many usual ones,
+_MOST = 2.0
+#: and, in the mean square, no more than this many falls.
+_MOST_FALLS = 10.0
+#: Steps during which the step size follows the looks alone, whatever G does.
+_SETTLING = 10
+#: Typical lengths: a gradient longer than this is shortened to it.
+_CLIP = 2.0
+#: The share of the latest gradient in the typical length.
+_TYPICAL = 0.1
+#: A step is at most this part of the length of the weights and of the way so far.
+_LEAP = 0.3
+#: Doublings of the first step.
+_RAY = 60
+#: The longest way that fell on the first batch is divided by this: what is only there on one batch does not count.
+_PROOF = 16.0
+#: Of the fall that was predicted: a loss higher by more than this takes a step back.
+_RISE = 0.25
+#: Falls: a slope up, along the last step, that makes it suspicious.
+_STEEP = 2.0
+#: Mean deviations of the loss that make a step suspicious.
+_FAR_OFF = 4.0
+
+Look = tuple[list[Point], list[float]]  # points on the last step's line, and where they lie (in steps, from its end)
 
 
 # The first scale
@@ -40,7 +68,7 @@ def first(s: State, g: Point, loss: float, evaluate: Evaluate) -> State:
         if not value < best:
             break
         best, r = value, 2.0 * r
-    return s._replace(r_bar=r / 4.0 if r > s.mu else r)
+    return s._replace(r_bar=r / _PROOF if r > s.mu else r)
 
 
 def settled(s: State, g: Point) -> State:
@@ -52,66 +80,72 @@ def settled(s: State, g: Point) -> State:
 # Looking at the last step, on a batch that it has not seen
 
 
-def look(s: State, floor: float) -> tuple[list[Point], float]:
-    """A second point on the last step's line, and where it lies (in steps, from its end).
+def look(s: State) -> Look:
+    """Where to look at the last step: at its end, and a part of it behind its end.
 
-    On a batch that the step has not seen, is the loss half a step back lower than here? If F is quadratic, the two are
-    equal for a step 4/3 as long as the one that ends lowest: what pays over many steps is longer than what pays at
-    once. Where half a step is too short for the weights' numbers, the point lies ahead, as far as it must.
+    On a batch that the step has not seen, which of the two is lower? If F is quadratic they are equal for a step 4/3 as
+    long as the one that ends lowest: what pays over many steps is longer than what pays at once. Where the loss cannot
+    be seen over that part of a step, two points far enough from their middle take its place, every second time.
     """
-    last = s.moves[-1].point
-    least = floor / last.length
-    place = -_BACK if least <= _BACK else least
-    return [last.times(place)], place
+    last, middle = s.moves[-1].point, -0.5 * _BACK
+    apart = s.mu / sqrt(len(last.coefficients)) / last.length  # a step is steeper than a direction
+    if apart <= _BACK:
+        return [last.times(-_BACK)], [-_BACK, 0.0]
+    places = [middle - apart, middle + apart]
+    return ([], []) if s.t % 2 else ([last.times(place) for place in places], places)
 
 
-def stretched(s: State, slope: float, place: float) -> State:
-    """Move R towards the scale at which the mean slope between the two points would vanish.
+def rise(places: list[float], values: list[float]) -> float:
+    """The slope along the last step, for a whole step."""
+    return (values[1] - values[0]) / (places[1] - places[0])
 
-    The slope at the start of the step was -fall; curvature, and what the batch before had by itself, took away
-    slope + fall, in proportion to the step size.
+
+def stretched(s: State, slope: float) -> State:
+    """Move R so that the mean slope at the end of steps vanishes: down where it is positive.
+
+    Slopes are in units of the fall that was predicted, and then of their usual size. So their noise moves R no further
+    than they themselves do.
     """
-    fall = s.moves[-1].fall
-    took = min(_MOST_TAKEN, max(-2.0, 1.0 + slope / fall)) if isfinite(slope) else _MOST_TAKEN
-    took *= (1.0 - 0.5 * _BACK) / (1.0 + 0.5 * place)
-    share = max(_NEW[1], _NEW[0] / max(1.0, 2.0 * s.looks / _EARLY))
-    before = s.stiffness if isfinite(s.stiffness) else took / s.eta
-    stiffness = before + share * (took / s.eta - before)
-    wish = 1.0 / (stiffness * s.eta) if stiffness > 0.0 else _MOST
-    r_bar = s.r_bar * min(_MOST, max(_LEAST, wish)) ** (_GAIN * share)
-    return s._replace(r_bar=r_bar, stiffness=stiffness, looks=s.looks + 1)
+    relative = max(-_MOST_FALLS, min(slope / s.moves[-1].fall, _MOST_FALLS)) if isfinite(slope) else _MOST_FALLS
+    p = s.pace
+    square = p.square + max(_NEW, 1.0 / (p.looks + 1)) * (relative**2 - p.square)
+    usual = max(-_MOST, min(relative / sqrt(square), _MOST)) if square else 0.0
+    gain = max(_LATE, _EARLY / (1.0 + p.looks / _SOON))
+    return s._replace(r_bar=s.r_bar * exp(-gain * usual), pace=p._replace(square=square, looks=p.looks + 1))
 
 
 # Guards against steps that are far too long
 
 
-def shortened(s: State, g: Point) -> tuple[State, Point]:
+def shortened(p: Pace, g: Point) -> tuple[Pace, Point]:
     """Slopes along few random directions have heavy tails: one long gradient must not undo many steps."""
-    typical = s.typical or g.length
+    typical = p.typical or g.length
     g = g.times(min(1.0, _CLIP * typical / g.length))
-    return s._replace(typical=typical + _TYPICAL * (g.length - typical)), g
+    return p._replace(typical=typical + _TYPICAL * (g.length - typical)), g
 
 
 def far(s: State, size: float) -> float:
     """The longest step; the first one was measured along its way."""
-    return _LEAP * sqrt(size**2 + s.way) if s.way else inf
+    return _LEAP * sqrt(size**2 + s.pace.way) if s.pace.way else inf
 
 
 # Taking a step back
 
 
-def suspicious(s: State, loss: float, rest: list[float], place: float) -> bool:
+def suspicious(s: State, loss: float, slope: float | None) -> bool:
     """Whether the last step may have led up: the loss, or its slope along the step, is out of the ordinary."""
-    if not isfinite(loss) or (s.t > 5 and loss > s.value + _FAR_OFF * s.spread):
+    if not isfinite(loss) or (s.t > 5 and loss > s.watch.value + _FAR_OFF * s.watch.spread):
         return True
-    return len(rest) > 1 and not (rest[1] - rest[0]) / place <= _STEEP * max(s.moves[-1].fall, s.fall)
+    return slope is not None and not slope <= _STEEP * max(s.moves[-1].fall, s.pace.fall)
 
 
 def misled(s: State, last: Move, loss: float, before: float) -> bool:
     """Whether it did: on a batch that it has not seen, by more than a part of what it was to lead down."""
-    return isfinite(before) and not loss - before <= _RISE * max(last.fall, s.fall)
+    return isfinite(before) and not loss - before <= _RISE * max(last.fall, s.pace.fall)
 
 
-def undone(s: State) -> State:
-    """After the last step was taken back."""
-    return s._replace(r_bar=0.5 * s.r_bar, moves=s.moves[:-1], stiffness=nan, undone=s.undone + 1)
+def undone(s: State, steps: int) -> State:
+    """After the last steps were taken back: shorter ones follow, and what looks have told counts half."""
+    pace, watch = s.pace._replace(looks=s.pace.looks // 2), s.watch._replace(losses=())
+    kept = s.moves[: len(s.moves) - steps]
+    return s._replace(r_bar=0.5 * s.r_bar, moves=kept, undone=s.undone + steps, pace=pace, watch=watch)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import nan, sqrt
+from math import sqrt
 from typing import NamedTuple
 
 from poem_cma.torch.allocation import Allocation
+from poem_cma.torch.sight import Sight
+from poem_cma.torch.watch import Watch
 
-__all__ = ["Evaluate", "Move", "Point", "State"]
+__all__ = ["Bend", "Evaluate", "Move", "Pace", "Point", "State"]
 
 
 class Point(NamedTuple):
@@ -33,28 +35,40 @@ class Move(NamedTuple):
     fall: float  # how much lower the slopes said that F would be, were it linear
 
 
+class Bend(NamedTuple):
+    """F's mean curvature along a direction, a half of it."""
+
+    value: float = 0.0
+    reach: float = 0.0  # the radius at which it was last seen
+
+
+class Pace(NamedTuple):
+    """What the scale is judged by; see `scale`."""
+
+    looks: int = 0  # at the scale
+    square: float = 0.0  # the mean square of the slopes that they saw, in units of the slope that was predicted
+    fall: float = 0.0  # the usual fall of a step
+    typical: float = 0.0  # the usual length of a gradient
+    way: float = 0.0  # the sum of all squared steps: |x - x_0|², of steps that are all but orthogonal
+
+
 class State(NamedTuple):
     """All that must survive a crash, beside the weights."""
 
     t: int = 0  # steps
     number: int = 0  # directions so far; a multiple of four
+    forwards: int = 0
+    skipped: int = 0  # steps without a usable loss
+    undone: int = 0  # steps taken back
     r_bar: float = 0.0  # the scale R, or POEM's largest distance
     G: float = 0.0
     mu: float = 0.0
-    bend: float = 0.0  # F's mean curvature along a direction, a half of it,
-    reach: float = 0.0  # and the radius at which it was last seen
-    typical: float = 0.0  # the usual length of a gradient
-    way: float = 0.0  # the sum of all squared steps: |x - x_0|², of steps that are all but orthogonal
-    moves: tuple[Move, ...] = ()  # the last few, the latest last
-    stiffness: float = nan  # one over the step size that looks right
-    looks: int = 0  # at the scale
-    fall: float = 0.0  # the usual fall of a step
-    value: float = nan  # the smoothed loss
-    spread: float = 0.0
     eta: float = 0.0
-    skipped: int = 0  # steps without a usable loss
-    undone: int = 0
-    forwards: int = 0
+    moves: tuple[Move, ...] = ()  # the last ones, the latest last
+    bend: Bend = Bend()
+    sight: Sight = Sight()
+    pace: Pace = Pace()
+    watch: Watch = Watch()
     allocation: Allocation | None = None
 
 

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from distributed import wait
 
+from poem_cma.run.failures import described
 from poem_cma.workers.crew import NotBegun
 from poem_cma.workers.task import Objective, Reply, Task, calls_of, perform, to_payload
 
@@ -135,7 +136,7 @@ class Dask:
         try:
             self._replies.put((ticket, pickle.loads(await actor.perform(calls))))
         except Exception as error:
-            self._replies.put((ticket, f"the worker failed ({type(error).__name__}: {error})"))
+            self._replies.put((ticket, f"the worker failed ({described(error)})"))
 
     def collect(self, seconds: float) -> list[tuple[int, list[Reply] | str]]:
         """Replies, or why there are none, as soon as there are any, or nothing after so many seconds."""

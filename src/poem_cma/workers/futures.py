@@ -8,6 +8,7 @@ from collections.abc import Collection
 from concurrent.futures import BrokenExecutor, Future
 from typing import Any
 
+from poem_cma.run.failures import described
 from poem_cma.workers.task import Calls, Objective, Reply, Task, calls_of, keep, perform, to_payload
 
 __all__ = ["Futures", "workers_of"]
@@ -89,7 +90,7 @@ class Futures:
                 f"the executor is broken ({error}); workers=N makes processes that are replaced when they die"
             )
         if error is not None:
-            return f"the worker failed ({type(error).__name__}: {error})"
+            return f"the worker failed ({described(error)})"
         replies: list[Reply] | None = future.result()
         return replies
 

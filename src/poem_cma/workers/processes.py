@@ -1,7 +1,8 @@
 """A pool of our own processes, each of which can be killed and replaced alone.
 
 A process is the leader of its own group, with whatever programs the objective starts, and the whole group is killed at
-once. It does not hear Ctrl-C. When the driver is gone, however it went, a thread in each process ends its group.
+once, also where the process has died by itself. It does not hear Ctrl-C. When the driver is gone, however it went, a
+thread in each process ends its group.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ import pickle
 import selectors
 import signal
 import threading
+import time
 import weakref
-from collections import deque
 from collections.abc import Collection
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
+from poem_cma.run.failures import LONGEST
 from poem_cma.workers.crew import NotBegun
 from poem_cma.workers.task import Objective, Reply, Task, _unloadable, answer, calls_of, from_payload, to_payload
 
@@ -29,6 +31,12 @@ _MOST_DEATHS_AT_START = 3
 
 #: A longer message to a process that is busy would keep the driver waiting until it reads it.
 _FITS_IN_A_PIPE = 2**14
+
+#: A process whose end does not close its pipe, because a child of its own holds that, is missed after so long.
+_SECONDS_BETWEEN_LOOKS = 0.2
+
+#: More bytes than a reply takes, for each call and for each of its values. What claims to be longer is no reply.
+_BYTES_A_CALL, _BYTES_A_VALUE = 16 * LONGEST, 32
 
 #: On Windows a selector knows sockets only; `wait` knows pipes everywhere, and is slower.
 _PIPES_CAN_BE_SELECTED = os.name != "nt"
@@ -45,6 +53,7 @@ class Processes:
         self._deaths_at_start = 0
         self._workers: list[_Worker] = []
         self._selector = selectors.DefaultSelector()
+        self._looked = 0.0
         _pools.add(self)
         try:
             for _ in range(count):
@@ -78,7 +87,7 @@ class Processes:
             except OSError:  # died while idle: `collect` will see it
                 worker.ready = False
                 continue
-            worker.tickets.append(ticket)
+            worker.tickets[ticket] = tasks
             return worker.pid
         return None
 
@@ -87,18 +96,31 @@ class Processes:
         replies: list[tuple[int, list[Reply] | str]] = []
         for worker in self._heard(seconds):
             try:
-                message = pickle.loads(worker.pipe.recv_bytes())
+                message = worker.read()
             except (EOFError, OSError):
                 replies += self._replace(worker, "died")
+                continue
+            except _JunkError:
+                replies += self._replace(worker, "sent something that is no reply and was killed")
                 continue
             if isinstance(message, str):
                 raise RuntimeError(message)
             if message is None:
                 worker.ready = True
                 self._deaths_at_start = 0
-            elif worker.tickets:
-                replies.append((worker.tickets.popleft(), message))
+            else:
+                replies.append((worker.next_ticket(), message))
+        for worker in self._ended():
+            replies += self._replace(worker, "died")
         return replies
+
+    def _ended(self) -> list[_Worker]:
+        """Now and then: workers that have ended and said nothing more."""
+        now = time.monotonic()
+        if now - self._looked < _SECONDS_BETWEEN_LOOKS:
+            return []
+        self._looked = now
+        return [w for w in self._workers if w.process.exitcode is not None and not w.pipe.poll()]
 
     def _heard(self, seconds: float) -> list[_Worker]:
         """Workers that have something to say, or have died, within so many seconds."""
@@ -152,7 +174,7 @@ class _Worker:
         self.pid: int = self.process.pid
         theirs.close()
         self.ready = False  # until it has the objective
-        self.tickets: deque[int] = deque()  # of the parcel it works on, and of those that come next
+        self.tickets: dict[int, list[Task]] = {}  # the parcel it works on, and those that come next
         # In a thread: a large payload fills the pipe until the process reads it.
         threading.Thread(target=self._send, args=(payload,), daemon=True).start()
 
@@ -160,12 +182,35 @@ class _Worker:
         with contextlib.suppress(OSError):
             self.pipe.send_bytes(payload)
 
+    def next_ticket(self) -> int:
+        """The parcel that its next message answers; it is no longer at it."""
+        ticket = next(iter(self.tickets))
+        del self.tickets[ticket]
+        return ticket
+
+    def read(self) -> Any:
+        """What it says: None that it is ready, a text that it never will be, or the replies to its next parcel."""
+        tasks = next(iter(self.tickets.values()), [])
+        longest = _BYTES_A_CALL * (1 + len(tasks)) + _BYTES_A_VALUE * sum(len(task.points) for task in tasks)
+        try:
+            content = self.pipe.recv_bytes(longest)
+        except OSError:
+            if self.pipe.readable:
+                raise
+            raise _JunkError from None  # it claims to be longer than any reply
+        try:
+            message = pickle.loads(content)
+        except Exception:
+            raise _JunkError from None
+        expected = _answers(message, tasks) if self.ready else message is None or isinstance(message, str)
+        if not expected:
+            raise _JunkError
+        return message
+
     def kill(self, wait: bool = True) -> int | None:
         """End the process and all that it started; its exit code."""
-        if self.process.exitcode is None:
-            self.process.join(0)  # it may have ended by itself
         with contextlib.suppress(OSError, AttributeError):
-            if os.getpgid(self.pid) == self.pid:
+            if self._has_group():
                 os.killpg(self.pid, signal.SIGKILL)
         if self.process.exitcode is None:
             self.process.kill()
@@ -174,6 +219,30 @@ class _Worker:
             self.pipe.close()
         code: int | None = self.process.exitcode
         return code
+
+    def _has_group(self) -> bool:
+        """Whether it became the leader of a group. The group outlives it, and no other gets its number until then."""
+        try:
+            return os.getpgid(self.pid) == self.pid
+        except ProcessLookupError:  # it has ended, and somebody has waited for it
+            return True
+
+
+class _JunkError(Exception):
+    """A message that no worker of ours would send."""
+
+
+def _answers(message: Any, tasks: list[Task]) -> bool:
+    """Whether a message holds a reply to each of some tasks."""
+    return (
+        bool(tasks)
+        and isinstance(message, list)
+        and len(message) == len(tasks)
+        and all(
+            isinstance(reply, Reply) and len(reply.values) == len(task.points)
+            for reply, task in zip(message, tasks, strict=True)
+        )
+    )
 
 
 def _work(pipe: Connection) -> None:

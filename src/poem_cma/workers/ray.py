@@ -12,6 +12,7 @@ import time
 from collections.abc import Collection
 from typing import Any
 
+from poem_cma.run.failures import described
 from poem_cma.workers.crew import NotBegun
 from poem_cma.workers.task import Objective, Reply, Task, calls_of, perform, to_payload
 
@@ -118,7 +119,7 @@ class Ray:
         try:
             replies: list[Reply] = pickle.loads(self._ray.get(reference))
         except Exception as error:  # the worker died, or its node is gone
-            why = f"the worker failed ({type(error).__name__}: {str(error).splitlines()[0]})"
+            why = f"the worker failed ({described(error).splitlines()[0]})"
             return [(lost, NotBegun(why) if n else why) for n, lost in enumerate(self._end(actor))]
         del self._busy[reference]
         self._actors[actor].remove(reference)

@@ -12,6 +12,7 @@ from math import isfinite, nan
 from typing import Any, Literal, NamedTuple
 
 from poem_cma._types import Array
+from poem_cma.run.failures import described, shortened
 from poem_cma.run.oracle import Oracle
 from poem_cma.run.randomness import Stream, Streams
 
@@ -67,12 +68,12 @@ class Objective:
 
     def oracle(self, on_failure: Literal["drop", "raise"] = "drop") -> Oracle:
         """One for each thread: its generator moves."""
-        return Oracle(self.fun, self.sample, Streams(self.seed), self.vectorized, on_failure)
+        return Oracle(self.fun, self.sample, Streams(self.seed), self.vectorized, on_failure, patient=True)
 
-    def draw(self, number: int) -> Any:
+    def draw(self, number: int, stream: Stream = Stream.SAMPLES) -> Any:
         """xi by its number."""
         assert self.sample is not None
-        return self.sample(Streams(self.seed).at(Stream.SAMPLES, number))
+        return self.sample(Streams(self.seed).at(stream, number))
 
 
 def answer(oracle: Oracle, points: Array, numbers: list[int], stream: int) -> Reply:
@@ -81,7 +82,7 @@ def answer(oracle: Oracle, points: Array, numbers: list[int], stream: int) -> Re
         return evaluate(oracle, points, numbers, stream)
     except Exception as error:
         where = "".join(traceback.format_tb(error.__traceback__)[-2:]).rstrip()
-        return Reply([nan] * len(points), fatal=f"{type(error).__name__}: {error}\n{where}")
+        return Reply([nan] * len(points), fatal=f"{described(error)}\n{shortened(where)}")
 
 
 def evaluate(oracle: Oracle, points: Array, numbers: list[int], stream: int) -> Reply:
@@ -134,7 +135,7 @@ def to_payload(objective: Objective) -> bytes:
     try:
         plain, why = pickle.dumps(objective), ""
     except Exception as error:
-        plain, why = b"", f"{type(error).__name__}: {error}"
+        plain, why = b"", described(error)
     if plain and b"__main__" not in plain:
         return plain
     try:
@@ -149,7 +150,7 @@ def to_payload(objective: Objective) -> bytes:
     try:
         return bytes(cloudpickle.dumps(objective))
     except Exception as error:
-        raise TypeError(f"the objective cannot be sent to other processes ({type(error).__name__}: {error})") from None
+        raise TypeError(f"the objective cannot be sent to other processes ({described(error)})") from None
 
 
 def from_payload(payload: bytes) -> Objective:
@@ -160,6 +161,6 @@ def from_payload(payload: bytes) -> Objective:
 
 def _unloadable(error: Exception) -> str:
     return (
-        f"a worker cannot load the objective ({type(error).__name__}: {error}): define fun and sample at the top "
+        f"a worker cannot load the objective ({described(error)}): define fun and sample at the top "
         f'level of a module that workers can import, or pip install "poem-cma[workers]"'
     )

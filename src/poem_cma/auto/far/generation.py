@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from poem_cma._types import Array
+from poem_cma._types import Array, IntArray
 from poem_cma.auto.far import noise as of_noise
 from poem_cma.auto.far.curvature import bend
-from poem_cma.auto.far.rates import population, rates
+from poem_cma.auto.far.margin import widened
+from poem_cma.auto.far.rates import Rates, population, rates
 from poem_cma.auto.far.state import Far, Shape, decomposed
 from poem_cma.auto.request import Draws, Request, at, longest
 from poem_cma.run.algorithm import Run
@@ -63,43 +64,71 @@ def advance(far: Far, run: Run, draws: Draws, address: int, values: list[Array])
     r = rates(d, len(F), far.shape.full)
     Y = (X - far.x) / far.sigma  # where it was evaluated
     order = np.argsort(np.where(np.isfinite(F), F, np.inf), kind="stable")
-    succeeded = np.where(np.isfinite(F)[:, None], Y, 0.0)  # the mean never moves towards points that have failed
-    step = r.positive @ succeeded[order[: len(r.positive)]] - Y.mean(axis=0)  # that mean is zero, but for cut pairs
+    noisy = of_noise.rules(far.noise)
+    step = _by_value(far, r, F, Y) if noisy else _by_rank(r, F, Y, order)
     rate = of_noise.learning_rate(far.noise) * far.sigma
     x = run.domain.project(far.x + rate * step)
     step = (x - far.x) / rate  # without what leads out of the domain
 
     # Step size: by the agreement of successive steps. A step that is longer than chance makes it counts as one that is
-    # not: a single sample may be far steeper than f, and all points of a generation share it.
+    # not: a single sample may be far steeper than f, and all points of a generation share it. A step by values may also
+    # be shorter, where the sample is flat, which says nothing of the step size either.
     w = np.sqrt(r.mu_eff) * far.shape.whiten(step)
     length = float(np.sqrt(w @ w))
-    path = (1 - r.c_sigma) * far.path + np.sqrt(r.c_sigma * (2 - r.c_sigma)) * w * min(1.0, r.chi / max(length, 1e-300))
+    usual = r.chi / max(length, 1e-300)
+    usual = usual if noisy else min(1.0, usual)
+    path = (1 - r.c_sigma) * far.path + np.sqrt(r.c_sigma * (2 - r.c_sigma)) * w * usual
     t = far.t + 1
     size = float(np.sqrt(path @ path))
     change = float(np.exp(min(1.0, r.c_sigma / r.d_sigma * (size / r.chi - 1.0))))
     sigma = far.sigma * (_longer(far, Z, Y) if of_noise.lasts(far.noise) else change)
 
-    # Covariance.
+    # Covariance. It would grow with every step by values that is longer than usual, and steps with it.
     early = size / np.sqrt(1 - (1 - r.c_sigma) ** (2 * t)) < (1.4 + 2 / (d + 1)) * r.chi
-    long_path = (1 - r.c_c) * far.long_path + early * np.sqrt(r.c_c * (2 - r.c_c) * r.mu_eff) * step
-    C = far.shape.C
-    whitened = far.shape.whiten(Y[order])
-    lengths = np.maximum((whitened * whitened).sum(axis=1), 1e-30)
-    weights = r.positive + r.negative * np.where(r.negative < 0, np.minimum(d / lengths, 10.0), 1.0)
-    keep = 1 - r.c_1 - r.c_mu * float(r.positive.sum() + r.negative.sum())
-    Yo = Y[order]
-    if far.shape.full:
-        C = keep * C + r.c_1 * np.outer(long_path, long_path) + r.c_mu * (Yo.T * weights) @ Yo
-    else:
-        C = keep * C + r.c_1 * long_path**2 + r.c_mu * (weights @ Yo**2)
+    told = (usual if noisy else 1.0) * step
+    long_path = (1 - r.c_c) * far.long_path + early * np.sqrt(r.c_c * (2 - r.c_c) * r.mu_eff) * told
+    C = _covariance(far.shape, r, long_path, Y[order])
     if not (np.isfinite(C).all() and np.isfinite(x).all()):  # F falls for ever, and here floating point ends
         return far
-    shape = decomposed(C)
+    shape = decomposed(widened(C, sigma, run.domain.steps(x), len(F)))
     sigma = _bounded(sigma, shape, run)
     after = far._replace(x=x, sigma=sigma, path=path, long_path=long_path, t=t, shape=shape, flat=0)
     if far.shape.full:
         after = _bent(far, after, Y[:half], Y[half:], F, float(values[0][0]))
     return after if np.isfinite(after.shape.axes).all() and np.isfinite(after.shape.C).all() else far
+
+
+def _covariance(shape: Shape, r: Rates, long_path: Array, Y: Array) -> Array:
+    """The next covariance, or its diagonal, from the points in the order of their values."""
+    whitened = shape.whiten(Y)
+    lengths = np.maximum((whitened * whitened).sum(axis=1), 1e-30)
+    weights = r.positive + r.negative * np.where(r.negative < 0, np.minimum(Y.shape[1] / lengths, 10.0), 1.0)
+    keep = 1 - r.c_1 - r.c_mu * float(r.positive.sum() + r.negative.sum())
+    C: Array
+    if shape.full:
+        C = keep * shape.C + r.c_1 * np.outer(long_path, long_path) + r.c_mu * (Y.T * weights) @ Y
+    else:
+        C = keep * shape.C + r.c_1 * long_path**2 + r.c_mu * (weights @ Y**2)
+    return C
+
+
+def _by_rank(r: Rates, F: Array, Y: Array, order: IntArray) -> Array:
+    """The weighted mean of the better half; never towards points that have failed."""
+    succeeded = np.where(np.isfinite(F)[:, None], Y, 0.0)
+    step: Array = r.positive @ succeeded[order[: len(r.positive)]] - Y.mean(axis=0)  # zero, but for pairs that are cut
+    return step
+
+
+def _by_value(far: Far, r: Rates, F: Array, Y: Array) -> Array:
+    """The same where noise rules: there the sum of differences tells about the mean of F, and ranks do not.
+
+    A sample on which F is steep must count for more than one on which it is nearly flat. Steps are as long as those of
+    ranks if values are pure noise.
+    """
+    V = F - np.mean(F[np.isfinite(F)])
+    V = np.where(np.isfinite(V), V, 0.0) / of_noise.size(far.noise)
+    step: Array = -np.clip(V, -of_noise.CUT, of_noise.CUT) @ (Y - Y.mean(axis=0)) / np.sqrt(len(F) * r.mu_eff)
+    return step
 
 
 def _bent(far: Far, after: Far, up: Array, down: Array, F: Array, centre: float) -> Far:

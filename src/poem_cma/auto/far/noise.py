@@ -14,7 +14,7 @@ import numpy as np
 
 from poem_cma._types import Array
 
-__all__ = ["QUARTER", "Noise", "begin", "due", "lasts", "learning_rate", "rules", "share", "update"]
+__all__ = ["QUARTER", "Noise", "begin", "due", "lasts", "learning_rate", "rules", "share", "size", "update"]
 
 #: Memory of the measurement, in repeated differences, and how many are needed before it says anything.
 MEMORY, NEEDED = 10.0, 3.0
@@ -57,6 +57,11 @@ def share(noise: Noise) -> float:
     if noise.seen < NEEDED or not 0.0 < noise.all < np.inf:
         return 0.0
     return float(np.clip(1.0 - noise.both / noise.all, 0.0, 1.0))
+
+
+def size(noise: Noise) -> float:
+    """The typical size of a deviation of values, which is that of a difference of two by the square root of two."""
+    return float(np.sqrt(noise.all / noise.seen / 2.0))
 
 
 def rules(noise: Noise) -> bool:

@@ -10,7 +10,7 @@ from poem_cma._types import Array
 from poem_cma.auto.far.noise import Noise
 from poem_cma.auto.far.noise import begin as no_noise
 
-__all__ = ["Far", "Shape", "begin", "decomposed"]
+__all__ = ["Far", "Shape", "begin", "decomposed", "moved"]
 
 #: Above so many variables the covariance is diagonal: a generation would otherwise cost more than its evaluations.
 MOST_FULL = 100
@@ -54,6 +54,7 @@ class Far(NamedTuple):
     flat: int  # such generations in a row
     curvature: Array  # (3,) decayed sums of 1, k and k^2 over the pairs
     noise: Noise
+    looked: float  # the spread when single axes were looked along last
 
     @property
     def spread(self) -> float:
@@ -69,8 +70,28 @@ def begin(x: Array, h: float, informative: float = 1.0) -> Far:
     zero = np.zeros(d)
     sigma = h / np.sqrt(d)
     return Far(
-        x, sigma, sigma, shape, zero, zero, 0, RARE / max(informative, LEAST_SHARE) - RARE, 0, np.zeros(3), no_noise()
+        x,
+        sigma,
+        sigma,
+        shape,
+        zero,
+        zero,
+        0,
+        RARE / max(informative, LEAST_SHARE) - RARE,
+        0,
+        np.zeros(3),
+        no_noise(),
+        sigma,
     )
+
+
+def moved(far: Far, x: Array, way: Array) -> Far:
+    """The search at another point, with a spread that reaches as far as the way along its longest axis."""
+    i = int(np.argmax(np.abs(way)))
+    more = np.zeros(len(x))
+    more[i] = (way[i] / far.sigma) ** 2
+    C = far.shape.C + (np.diag(more) if far.shape.full else more)
+    return far._replace(x=x, shape=decomposed(C))
 
 
 def decomposed(C: Array) -> Shape:

@@ -7,7 +7,8 @@ import numpy as np
 from poem_cma._types import Array
 from poem_cma.auto.near import replay
 from poem_cma.auto.near.state import AGAIN, LEARN, NO_WALK, OFF, TEST, Near, Walk
-from poem_cma.auto.near.step import step
+from poem_cma.auto.near.step import step, usable
+from poem_cma.auto.near.subspace import given_up, outside, seen
 from poem_cma.auto.near.walk import axes_of, places, request, slopes
 from poem_cma.auto.request import Draws, Request
 from poem_cma.run.algorithm import Run
@@ -15,22 +16,23 @@ from poem_cma.run.algorithm import Run
 __all__ = ["advance", "opened", "requests"]
 
 
-def opened(near: Near, run: Run, draws: Draws, address: int, samples: int, last: bool) -> Near:
-    """The search with its next step begun; `last` says that the last quarter of the evaluations has begun."""
+def opened(near: Near, run: Run, draws: Draws, address: int, samples: int, left: float) -> Near:
+    """The search with its next step begun; `left` evaluations are left."""
     if near.walk.address >= 0:
         return near
     memory = near.memory
-    if last and memory.mode == LEARN:
-        memory = memory._replace(mode=TEST if len(memory.numbers) >= replay.ENOUGH else OFF)
+    if memory.mode == LEARN and left <= replay.cost(memory):
+        memory = memory._replace(mode=TEST if replay.enough(memory) else OFF)
     near = near._replace(memory=memory)
-    if memory.mode == AGAIN:
-        return near
-    if memory.mode == TEST:
+    if memory.mode in (TEST, AGAIN):
         place = replay.chosen(memory, draws)
-        q, sample = len(near.x), memory.numbers[place]
+        if memory.mode == AGAIN and memory.directions[place].any():
+            return near
+        q, sample = len(memory.basis) + 1 if len(memory.basis) else len(near.x), memory.numbers[place]
     else:
-        q, sample, place = axes_of(near, run), samples, -1
-    return near._replace(walk=Walk(address, q, sample, place, np.full(q + 1, np.nan)))
+        q, sample, place = axes_of(near, run, left), samples, -1
+    spanned = 0 < len(memory.basis) == q - 1
+    return near._replace(walk=Walk(address, q, sample, place, spanned, np.full(q + 1, np.nan)))
 
 
 def requests(near: Near, run: Run, draws: Draws, address: int) -> list[Request]:
@@ -52,9 +54,15 @@ def advance(near: Near, run: Run, draws: Draws, address: int, values: list[Array
     near = near._replace(walk=near.walk._replace(known=known))
     if places(near.walk, near):
         return near, False
-    g = slopes(near, run, draws)
+    g, last = slopes(near, run, draws)
+    g = usable(g)
     near = near._replace(active=near.active + (g != 0.0))
-    if near.walk.axes == len(g):
+    fresh = near.walk.place < 0
+    if outside(g, last, near.walk):
+        near = near._replace(memory=given_up(memory))
+    elif near.walk.axes == len(g) or near.walk.spanned:
         cost = near.cost + np.array([(~np.isnan(known)).sum(), 1.0])
-        near = near._replace(cost=cost, memory=replay.kept(memory, g, near.walk))
-    return step(near, g, run, fresh=near.walk.place < 0)._replace(walk=NO_WALK), True
+        memory = replay.kept(memory, g, near.walk)
+        memory = memory if near.walk.spanned else seen(memory, g, near.walk, run)
+        near = near._replace(cost=cost, memory=memory._replace(turn=memory.turn + (not fresh)))
+    return step(near, g, run, fresh)._replace(walk=NO_WALK), True

@@ -12,14 +12,14 @@ from math import sqrt
 import numpy as np
 
 from poem_cma._types import Array
-from poem_cma.auto.near.state import AGAIN, OFF, Memory, Near, Walk
+from poem_cma.auto.near.state import AGAIN, OFF, PASSES, TEST, Memory, Near, Walk
 from poem_cma.auto.request import Draws, Request, in_ball, room
 from poem_cma.run.algorithm import Run
 
-__all__ = ["ENOUGH", "SHARE", "chosen", "gradient", "kept", "request"]
+__all__ = ["chosen", "cost", "enough", "gradient", "kept", "request"]
 
-#: The last share of the evaluations, and the number of known samples that it takes.
-SHARE, ENOUGH = 0.15, 8
+#: So many samples must be known.
+ENOUGH = 8
 #: So many samples are walked once more; the median cosine of old and new directions must be at least this.
 TRIED, SAME = 4, 0.9
 #: Differences are taken over this part of the radius.
@@ -31,23 +31,42 @@ MOST_NUMBERS = 20_000_000
 
 
 def kept(memory: Memory, g: Array, walk: Walk) -> Memory:
-    """The memory after a full walk: a new sample is remembered, a known one is compared."""
+    """The memory after a full walk: a new sample is remembered, a known one is compared.
+
+    The direction of a flat sample is not known, and is zero. It must be remembered all the same: F may not be flat
+    there at another x, and without the flat samples the others would weigh too much.
+    """
     length = float(np.sqrt(g @ g))
-    if walk.place >= 0:
-        cosine = abs(float(memory.directions[walk.place] @ g)) / length if length else 1.0
-        cosines = (*memory.cosines, cosine)
-        if len(cosines) < TRIED:
-            return memory._replace(cosines=cosines)
-        return memory._replace(cosines=cosines, mode=AGAIN if np.median(cosines) >= SAME else OFF)
-    if not length or (len(memory.numbers) + 1) * len(g) > MOST_NUMBERS:
+    u = g / length if length else np.zeros_like(g)
+    if walk.place < 0:
+        if (len(memory.numbers) + 1) * len(g) > MOST_NUMBERS:
+            return memory
+        return memory._replace(directions=(*memory.directions, u), numbers=(*memory.numbers, walk.sample))
+    known = memory.directions[walk.place]
+    if memory.mode == TEST and known.any():
+        cosines = (*memory.cosines, abs(float(known @ u)) if length else 1.0)
+        mode = memory.mode if len(cosines) < TRIED else AGAIN if np.median(cosines) >= SAME else OFF
+        memory = memory._replace(cosines=cosines, mode=mode)
+    if not length:
         return memory
-    return memory._replace(directions=(*memory.directions, g / length), numbers=(*memory.numbers, walk.sample))
+    directions = (*memory.directions[: walk.place], u, *memory.directions[walk.place + 1 :])
+    return memory._replace(directions=directions)
+
+
+def cost(memory: Memory) -> int:
+    """What the passes over the known samples cost."""
+    return 2 * PASSES * len(memory.numbers)
+
+
+def enough(memory: Memory) -> bool:
+    """Whether the directions of enough samples are known."""
+    return sum(bool(u.any()) for u in memory.directions) >= ENOUGH
 
 
 def chosen(memory: Memory, draws: Draws) -> int:
     """Which sample is next: all in a random order, then all in another one."""
     n = len(memory.numbers)
-    lap, place = divmod(memory.turn + len(memory.cosines), n)
+    lap, place = divmod(memory.turn, n)
     return int(draws.rng(LAPS + lap).permutation(n)[place])
 
 

@@ -8,7 +8,12 @@ import numpy as np
 
 from poem_cma._types import Array
 
-__all__ = ["AGAIN", "LEARN", "NO_WALK", "OFF", "TEST", "Evidence", "Memory", "Near", "Walk", "begin"]
+__all__ = ["AGAIN", "LEARN", "NO_WALK", "OFF", "TEST", "Evidence", "Memory", "Near", "Walk", "again", "begin"]
+
+
+#: At the end of the budget every known sample is evaluated again so many times. The first passes over the same samples
+#: are worth almost as much as fresh ones, and cost a fraction of a walk; later ones fit the samples and not f.
+PASSES = 8
 
 
 class Walk(NamedTuple):
@@ -18,6 +23,7 @@ class Walk(NamedTuple):
     axes: int  # how many it takes
     sample: int  # the number of its xi
     place: int  # of the sample in the memory; negative if it is new
+    spanned: bool  # along the basis of a subspace and one direction out of it, not along coordinates
     known: Array  # (axes + 1,) values at its places; NaN where they are not known
 
 
@@ -37,6 +43,8 @@ class Memory(NamedTuple):
     cosines: tuple[float, ...]  # between the direction known and that of another walk
     mode: str  # of LEARN, TEST, AGAIN and OFF
     turn: int  # samples evaluated again
+    basis: Array  # (rank, d) of the subspace in which all gradients lie; zero if there is none that is known
+    inside: int  # gradients in a row that were in the span of those before
 
 
 #: Walks are remembered; some samples are walked once more; samples are evaluated again; they are not.
@@ -58,13 +66,20 @@ class Near(NamedTuple):
     walk: Walk
     memory: Memory
     noise: float  # differences of values below this are noise of the evaluation
+    slope: float  # a typical slope along a direction, where the search began
 
 
-NOTHING = Memory((), (), (), LEARN, 0)
-NO_WALK = Walk(-1, 0, 0, -1, np.zeros(0))
+NO_WALK = Walk(-1, 0, 0, -1, False, np.zeros(0))
 
 
-def begin(x: Array, R: float, noise: float) -> Near:
+def again(near: Near, x: Array, R: float) -> Near:
+    """A search from x with another scale, which keeps what is known of the samples."""
+    fresh = begin(x, R, near.noise, near.slope)
+    return fresh._replace(active=near.active, cost=near.cost, memory=near.memory)
+
+
+def begin(x: Array, R: float, noise: float, slope: float) -> Near:
     """At x, with a first scale."""
     zero = np.zeros(len(x))
-    return Near(x, x, zero, 0.0, R, 0, Evidence(0.0, 0.0, 0), zero, np.zeros(2), NO_WALK, NOTHING, noise)
+    memory = Memory((), (), (), LEARN, 0, np.zeros((0, len(x))), 0)
+    return Near(x, x, zero, 0.0, R, 0, Evidence(0.0, 0.0, 0), zero, np.zeros(2), NO_WALK, memory, noise, slope)

@@ -14,10 +14,10 @@ import numpy as np
 
 from poem_cma._types import Array
 from poem_cma.auto.judge import LIKELY
-from poem_cma.auto.near.state import Evidence, Near
+from poem_cma.auto.near.state import NO_WALK, Evidence, Near
 from poem_cma.run.algorithm import Run
 
-__all__ = ["step"]
+__all__ = ["TERMS", "moved_to", "step", "usable"]
 
 #: R is changed by this factor, on at least so many terms.
 FACTOR, TERMS = 2.0, 8
@@ -25,15 +25,19 @@ FACTOR, TERMS = 2.0, 8
 LONGEST = 1e120
 #: A gradient longer than this multiple of the root mean square of those before is cut: walls, blow-ups.
 CLIP = 10.0
-#: One longer than this is left out: values are in units of their differences, and squares must not overflow.
+#: One with larger slopes is left out: values are in units of their differences, and squares must not overflow.
 ABSURD = 1e120
+
+
+def usable(g: Array) -> Array:
+    """The gradient, or zero if one of its slopes is absurd or no number."""
+    return g if float(np.abs(g).max()) < ABSURD else np.zeros_like(g)
 
 
 def step(near: Near, g: Array, run: Run, fresh: bool) -> Near:
     """The state after a gradient, of a fresh sample or of an old one."""
+    g = usable(g)
     length = float(np.sqrt(g @ g))
-    if not length < ABSURD:
-        g, length = np.zeros_like(g), 0.0
     most = CLIP * sqrt(near.G / near.t) if near.t >= TERMS and near.G > 0.0 else np.inf
     if length > most:
         g, length = g * (most / length), most
@@ -49,3 +53,8 @@ def step(near: Near, g: Array, run: Run, fresh: bool) -> Near:
         evidence = Evidence(0.0, 0.0, 0)
     x = run.domain.project(near.x0 - R / sqrt(G) * s) if G > 0.0 else near.x
     return near._replace(x=x, s=s, G=G, R=R, t=near.t + 1, evidence=evidence)
+
+
+def moved_to(near: Near, x: Array) -> Near:
+    """The search at another point, as if its gradients had led there."""
+    return near._replace(x=x, s=(near.x0 - x) * (sqrt(near.G) / near.R), walk=NO_WALK)

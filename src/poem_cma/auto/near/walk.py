@@ -9,51 +9,61 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import sqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from poem_cma._types import Array, IntArray
-from poem_cma.auto.near.state import Near, Walk
-from poem_cma.auto.request import Draws, Request, in_ball, room
+from poem_cma.auto.near.state import PASSES, Near, Walk
+from poem_cma.auto.near.subspace import IN_A_ROW, rank
+from poem_cma.auto.request import Draws, Request, in_ball, room, unit
 from poem_cma.run.algorithm import Run
 
 __all__ = ["axes_of", "length", "places", "radius", "request", "slopes"]
 
 #: The length of a walk, in units of the radius of the ball: short beside it, long beside rounding.
 LENGTH, LENGTH_SINGLE = 0.01, 0.3
+#: It is at most the radius, also where noise asks for more.
+LONGEST = 1.0
 #: Values that differ by less than this part of themselves are equal: rounding.
 EQUAL, EQUAL_SINGLE = 2.0**-44, 2.0**-20
-#: Full walks are taken if so many of them are affordable; a first one if it costs this share of the budget at most.
-WALKS, TRIAL = 64, 1 / 8
+#: Full walks are taken if so many of them are affordable.
+WALKS = 64
 #: Otherwise, and where gradients lie in few dimensions, a walk takes so many axes.
 FEWEST = 4
-#: A full walk may cost so many times what the same knowledge costs by short ones: its sample can be evaluated again.
-REUSE = 6.0
-#: So many gradients tell in how many dimensions they lie.
-KNOWN, MOST_KNOWN = 4, 16
+#: The first walks take all axes, if that costs this share of the budget at most: angles between a few gradients tell in
+#: how many dimensions gradients lie.
+TRIAL, KNOWN, MOST_KNOWN = 0.2, 3, 16
 
 
-def axes_of(near: Near, run: Run) -> int:
-    """How many axes the next walk takes: all of them, or a few.
+def axes_of(near: Near, run: Run, left: float) -> int:
+    """How many axes the next walk takes: those of a known subspace, all of them, or a few.
 
-    The first walk takes all axes, if that costs a small share of the budget, to see what a full walk costs. If
-    gradients lie in D dimensions, a walk along q random axes has 1 + (D + 1) / q times the variance of a full one.
+    If gradients lie in D dimensions, a walk along q random axes has 1 + (D + 1) / q times the variance of a full one.
+    But the sample of a full walk can be evaluated again. And full walks show in which subspace gradients lie, if they
+    do. Then walks along its basis are short, and pay for the full ones if the subspace is small.
     """
-    d = len(near.x)
-    q, (calls, walks) = min(FEWEST, d), near.cost
-    if not walks:
-        return d if d + 1 <= TRIAL * run.budget else q
-    full = calls / walks
-    if full * WALKS > run.budget:
-        return q
-    few = (q + 1) * (1.0 + (dimension(near) + 1.0) / q)
-    return d if len(near.memory.numbers) < KNOWN or full <= REUSE * few else q
+    d, (calls, walks) = len(near.x), near.cost
+    if near.memory.basis.any():
+        return len(near.memory.basis) + 1
+    q, full = min(FEWEST, d), calls / walks if walks else d + 1.0
+    if walks < KNOWN:
+        return d if KNOWN * full <= TRIAL * run.budget else q
+    few, r = (q + 1) * (1.0 + (dimension(near) + 1.0) / q), rank(near.memory)
+    more = max(r + IN_A_ROW - walks, 1.0)
+    if left - more * full > left * replayed(r + 2.0) / min(few, full):
+        return d
+    return d if full * WALKS <= run.budget and replayed(full) <= few else q
+
+
+def replayed(full: float) -> float:
+    """The cost of a gradient, if a walk costs as much as this and its sample is evaluated again in every pass."""
+    return (full + 2.0 * PASSES) / (1.0 + PASSES)
 
 
 def dimension(near: Near) -> float:
     """The effective dimension of the gradients: one over the mean squared cosine of two of them."""
-    U = np.array(near.memory.directions[:MOST_KNOWN])
+    U = np.array([u for u in near.memory.directions[:MOST_KNOWN] if u.any()])
     if len(U) < 2:
         return float(len(near.x))
     cosines = (U @ U.T)[np.triu_indices(len(U), 1)]
@@ -79,54 +89,77 @@ def places(walk: Walk, near: Near) -> list[int]:
 def request(near: Near, run: Run, draws: Draws) -> Request:
     """The points of the places that are needed."""
     walk = near.walk
-    base, axes, steps = _path(near, run, draws)
+    base, ways, steps = _path(near, run, draws)
     wanted = places(walk, near)
 
     def points() -> Iterator[Array]:
         for k in wanted:
-            move = np.zeros(len(near.x))
-            move[axes[:k]] = steps[:k]
+            move = ways.sum(steps[:k])
             yield run.domain.project((base + run.domain.tangent(move)).astype(run.x0.dtype, copy=False))
 
     return Request(points, len(wanted), -1 - walk.sample)
 
 
-def slopes(near: Near, run: Run, draws: Draws) -> Array:
-    """The slopes along all axes; zero along those that the walk has not taken or found flat."""
+def slopes(near: Near, run: Run, draws: Draws) -> tuple[Array, float]:
+    """The sum of slopes times axes, and the size of the last slope."""
     walk = near.walk
-    _, axes, steps = _path(near, run, draws)
+    _, ways, steps = _path(near, run, draws)
     known = np.flatnonzero(~np.isnan(walk.known))
     F = walk.known[known]
-    g = np.zeros(len(near.x))
+    along = np.zeros(walk.axes)
     single = np.diff(known) == 1
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         changes = np.where(_equal(F[:-1], F[1:], near), 0.0, F[1:] - F[:-1])
     first = known[:-1][single]
-    g[axes[first]] = np.where(np.isfinite(changes[single]), changes[single], 0.0) / steps[first]
-    return g
+    along[first] = np.where(np.isfinite(changes[single]), changes[single], 0.0) / steps[first]
+    return ways.sum(along), abs(float(along[-1]))
 
 
-def length(x: Array) -> float:
-    """The length of a walk in units of the radius."""
-    return LENGTH_SINGLE if x.dtype == np.float32 else LENGTH
+def length(near: Near, mu: float) -> float:
+    """The length of a walk in units of the radius mu: a step's change should be clear of the noise of evaluations."""
+    least = LENGTH_SINGLE if near.x0.dtype == np.float32 else LENGTH
+    clear = near.noise * sqrt(len(near.x)) / (near.slope * mu) if near.noise > 0.0 and near.slope * mu > 0.0 else 0.0
+    return float(np.clip(clear, least, LONGEST))
 
 
-def _path(near: Near, run: Run, draws: Draws) -> tuple[Array, IntArray, Array]:
-    """Where the walk begins, the axes it takes, active ones first, and its steps along them."""
+class Ways(NamedTuple):
+    """The directions of a walk: coordinates by their numbers, or the rows of a matrix."""
+
+    d: int
+    axes: IntArray
+    rows: Array
+
+    def sum(self, lengths: Array) -> Array:
+        """The way along the first directions by these lengths."""
+        if len(self.rows):
+            return lengths @ self.rows[: len(lengths)]
+        way = np.zeros(self.d)
+        way[self.axes[: len(lengths)]] = lengths
+        return way
+
+
+def _path(near: Near, run: Run, draws: Draws) -> tuple[Array, Ways, Array]:
+    """Where the walk begins, the directions it takes, and its steps along them."""
     d, q = len(near.x), near.walk.axes
     rng = draws.rng(near.walk.address)
-    mu = radius(near, q)
-    base, reach = room(near.x + mu * in_ball(rng, run), 1.5 * length(run.x0) * mu, run)
+    mu = radius(near, d if near.walk.spanned else q)
+    base, reach = room(near.x + mu * in_ball(rng, run), 1.5 * length(near, mu) * mu, run)
     step = reach / (1.5 * sqrt(d))
     chosen = rng.permutation(d)[:q]
-    axes = chosen[np.argsort(-near.active[chosen], kind="stable")]
+    axes = chosen[np.argsort(-near.active[chosen], kind="stable")]  # active ones first
     steps = step * rng.choice((-1.0, 1.0), q) * (0.5 + rng.random(q))  # equal steps could cancel
-    return base, axes, steps
+    rows = np.zeros((0, d))
+    if near.walk.spanned:  # the subspace, and a random direction out of it
+        Q = near.memory.basis
+        v = unit(rng, 1, run)[0]
+        v = v - Q.T @ (Q @ v)
+        rows = np.vstack([Q, v / np.sqrt(v @ v)])
+    return base, Ways(d, axes, rows), steps
 
 
 def _equal(a: Array, b: Array, near: Near) -> Any:
     single = near.x0.dtype == np.float32
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         size = np.maximum(np.abs(a), np.abs(b))
         equal: Any = (np.abs(a - b) <= (EQUAL_SINGLE if single else EQUAL) * size + near.noise) | (a == b)
     return equal

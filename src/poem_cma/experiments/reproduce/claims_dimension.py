@@ -36,48 +36,54 @@ def figure1(found: Mapping[str, Any] | None) -> Iterator[Claim]:
     largest = d[-1]
     near = families[found["nearest"]]
 
-    def median(curves: Mapping[str, Any], name: str) -> float:
-        return float(np.median(curves[name][-1]))
-
-    for claim, name in ((level, "theory"), (filtered, "filtered")):
-        passed = {label: within(median(c, name), PAPER[name], 0.1) for label, c in families.items()}
-        low, high = _range(median(c, name) for c in families.values())
-        single = "{:.0f} to {:.0f}".format(*np.quantile(near[name][-1], [0.05, 0.95]))
-        ours = f"median {median(near, name):.0f}, 90% of runs {single}; medians of the readings {low:.0f} to {high:.0f}"
-        where = "; ".join(f"({j}) {label}" for j, label in enumerate((x for x, ok in passed.items() if ok), 1))
-        share = f"The median is within 10% for {sum(passed.values())} of {len(families)} readings of the set"
-        remark = f"{share}{': ' + where if where else ''}. Shown: {found['nearest']}."
-        yield claim.found(ours, in_how_many(passed.values()), remark)
-
+    yield from (_beside_the_paper(claim, name, found) for claim, name in ((level, "theory"), (filtered, "filtered")))
     runs = {
         name: np.concatenate([1.0 - c[name][-1] / largest >= 0.94 for c in families.values()]) for name in _FILTERED
     }
     yield reduction.found(
-        f"{1.0 - median(near, 'filtered') / largest:.1%} by d*, "
-        f"{1.0 - median(near, 'rank') / largest:.1%} by directions kept",
-        in_how_many(1.0 - median(c, "filtered") / largest >= 0.94 for c in families.values()),
-        f"The search runs in all {median(near, 'rank'):.0f} directions kept, not in d* of them. Over all readings, "
+        f"{1.0 - _median(near, 'filtered') / largest:.1%} by d*, "
+        f"{1.0 - _median(near, 'rank') / largest:.1%} by directions kept",
+        in_how_many(1.0 - _median(c, "filtered") / largest >= 0.94 for c in families.values()),
+        f"The search runs in all {_median(near, 'rank'):.0f} directions kept, not in d* of them. Over all readings, "
         f"{runs['filtered'].mean():.0%} of single runs reach 94% by d*, {runs['rank'].mean():.0%} by directions kept.",
     )
-    ratios = {label: median(c, "few") / median(c, "theory") for label, c in families.items()}
+    ratios = {label: _median(c, "few") / _median(c, "theory") for label, c in families.items()}
     yield few.found(
         f"{_text(ratios.values(), '.2f')} times that of M = d log d", in_how_many(r < 1.0 for r in ratios.values())
     )
     slopes = [slope(np.array(d), np.median(c["filtered"], axis=1)) for c in families.values()]
     yield sublinear.found(f"exponent {_text(slopes, '.2f')}", in_how_many(s < 1.0 for s in slopes))
-    growth = median(near, "filtered") / float(np.median(near["filtered"][0]))
+    growth = _median(near, "filtered") / float(np.median(near["filtered"][0]))
     yield intrinsic.found(
-        f"{median(near, 'filtered'):.0f} at d = {largest}; "
-        f"the gradients' own tr/λmax is {median(near, 'gradients_exact'):.1f}",
-        in_how_many([median(c, "filtered") <= 2 * TRUE_DIMENSION for c in families.values()]),
+        f"{_median(near, 'filtered'):.0f} at d = {largest}; "
+        f"the gradients' own tr/λmax is {_median(near, 'gradients_exact'):.1f}",
+        in_how_many([_median(c, "filtered") <= 2 * TRUE_DIMENSION for c in families.values()]),
         f"It grows {growth:.1f}-fold from d = {d[0]} to {largest} while the structure stays the same.",
     )
-    accuracy = {label: median(c, "theory") / median(c, "population") for label, c in families.items()}
+    accuracy = {label: _median(c, "theory") / _median(c, "population") for label, c in families.items()}
     yield resolved.found(
         f"{_text(accuracy.values(), '.2f')} at d = {largest}",
         in_how_many(within(r, 1.0, 0.25) for r in accuracy.values()),
         f"The population value is at least (d + 2)/3 = {(largest + 2) / 3:.0f}, whatever the rank of the gradients.",
     )  # fmt: skip
+
+
+def _beside_the_paper(claim: Claim, name: str, found: Mapping[str, Any]) -> Claim:
+    """A value of the paper beside the medians of all readings of its set."""
+    families, near = found["families"], found["families"][found["nearest"]]
+    passed = {label: within(_median(c, name), PAPER[name], 0.1) for label, c in families.items()}
+    low, high = _range(_median(c, name) for c in families.values())
+    single = "{:.0f} to {:.0f}".format(*np.quantile(near[name][-1], [0.05, 0.95]))
+    ours = f"median {_median(near, name):.0f}, 90% of runs {single}; medians of the readings {low:.0f} to {high:.0f}"
+    where = "; ".join(f"({j}) {label}" for j, label in enumerate((x for x, ok in passed.items() if ok), 1))
+    share = f"The median is within 10% for {sum(passed.values())} of {len(families)} readings of the set"
+    remark = f"{share}{': ' + where if where else ''}. Shown: {found['nearest']}."
+    return claim.found(ours, in_how_many(passed.values()), remark)
+
+
+def _median(curves: Mapping[str, Any], name: str) -> float:
+    """In the largest dimension."""
+    return float(np.median(curves[name][-1]))
 
 
 def sets(found: list[SetSummary] | None) -> Iterator[Claim]:

@@ -115,7 +115,12 @@ class _Runs:
 
         def run(s: Mapping[str, Any], own: IntArray, look: Callable[[pc.Optimizer], bool]) -> Followed:
             opt = pc.Optimizer(
-                np.zeros(d), method=method, domain=pc.Ball(1.0), budget=calls, paired=s["paired"], seed=s["seed"]
+                np.zeros(d),
+                method=method,
+                domain=pc.Ball(1.0, outside=True),
+                budget=calls,
+                paired=s["paired"],
+                seed=s["seed"],
             )
             return Followed(opt, lambda x, k: problem.value(x, own.item(k % calls)), look)
 

@@ -117,7 +117,9 @@ def _follow(
         return values
 
     def run(problem: Regression, settings: Mapping[str, Any], look: Look) -> Followed:
-        opt = pc.Optimizer(np.zeros(d), method=method, domain=pc.Ball(1.0), budget=budget, seed=settings["seed"])
+        opt = pc.Optimizer(
+            np.zeros(d), method=method, domain=pc.Ball(1.0, outside=True), budget=budget, seed=settings["seed"]
+        )
         return Followed(opt, problem.value, look)
 
     runs = [run(*one) for one in zip(problems, seeds, looks, strict=True)]

@@ -36,7 +36,7 @@ def queue(name: str = "queue", shared: bool = True) -> BlackBox:
         suite="rough",
         source="a queue with time-varying Poisson arrivals and the number of servers in six periods of a day",
         x0=np.full(6, 10.0),
-        domain=Box(np.full(6, 1.0), np.full(6, 20.0)),
+        domain=Box(np.full(6, 1.0), np.full(6, 20.0), integer=True),
         fun=_cost,
         sample=_seed,
         judge=mean_over(_cost, _seed, 400),

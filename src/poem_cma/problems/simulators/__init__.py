@@ -41,11 +41,11 @@ BUDGETS = {"SAN-1": (1000, 4000)}
 def _domain(name: str, simulation: Simulation) -> Any:
     """SimOpt's domain; for tables the box around all that fit into the restaurant."""
     if name == "NETWORK-1":
-        return Simplex(inside=True)
+        return Simplex()
     lower, upper = simulation.bounds
     if name == "TABLEALLOCATION-1":
         upper = simulation.factors["capacity"] / np.array(simulation.factors["table_cap"], dtype=float)
-    return None if np.isinf([lower, upper]).all() else Box(lower, upper, inside=True)
+    return None if np.isinf([lower, upper]).all() else Box(lower, upper)
 
 
 def _over(draw: Callable[..., Any], run: Callable[..., Array], factors: dict[str, Any], number: int) -> Judge:

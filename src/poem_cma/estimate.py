@@ -1,0 +1,98 @@
+"""A mean with its standard error and a 95% interval."""
+
+from __future__ import annotations
+
+from math import cbrt, floor, isfinite, log2, nan, sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from poem_cma._types import Array
+
+__all__ = ["UNKNOWN", "Estimate", "estimate"]
+
+#: The probability with which the interval holds the true mean.
+LEVEL = 0.95
+#: A skewness below this is rounding; the interval is symmetric then.
+SYMMETRIC = 1e-6
+
+
+class Estimate(NamedTuple):
+    """A mean of independent evaluations.
+
+    Attributes
+    ----------
+    mean, stderr : float
+        The mean and its standard error.
+    samples : int
+        How many evaluations the mean is made of.
+    skewness : float
+        Of these evaluations.
+    """
+
+    mean: float
+    stderr: float
+    samples: int
+    skewness: float = 0.0
+
+    @property
+    def low(self) -> float:
+        """The lower end of the 95% interval, Student's t interval with a correction for skewness (Hall 1992)."""
+        return self._end(1.0)
+
+    @property
+    def high(self) -> float:
+        """The upper end of the 95% interval."""
+        return self._end(-1.0)
+
+    def _end(self, side: float) -> float:
+        """The mean less the upper or the lower quantile of (mean - truth) / stderr, in standard errors.
+
+        With T that ratio and a the skewness over sqrt(n), T + a T^2 / 3 + a^2 T^3 / 27 + a / 6 is nearly symmetric.
+        It is inverted at the quantile of Student's t. Hall, P. (1992). On the removal of skewness by transformation.
+        Journal of the Royal Statistical Society B 54.
+        """
+        if self.samples < 2:
+            return nan
+        from scipy.special import stdtrit  # not before an interval is asked for: SciPy takes time to be imported
+
+        t, a = side * float(stdtrit(self.samples - 1, 0.5 + 0.5 * LEVEL)), self.skewness / sqrt(self.samples)
+        if abs(a) >= SYMMETRIC:
+            t = 3.0 / a * (cbrt(1.0 + a * (t - a / 6.0)) - 1.0)
+        return self.mean - t * self.stderr
+
+    def to_dict(self) -> dict[str, float | None]:
+        """The numbers by name, with None for those that are not known, as JSON wants them."""
+        found = {"mean": self.mean, "stderr": self.stderr, "low": self.low, "high": self.high, "samples": self.samples}
+        return {name: None if number != number else number for name, number in found.items()}
+
+    def __str__(self) -> str:
+        if not isfinite(self.mean):
+            return "not measured"
+        return f"{self.mean:.6g} ± {self.stderr:.2g} (95%: {self.low:.6g} to {self.high:.6g}, {self.samples} samples)"
+
+
+#: Nothing was measured.
+UNKNOWN = Estimate(nan, nan, 0)
+
+
+def estimate(values: Array) -> Estimate:
+    """The mean of the finite values.
+
+    >>> estimate(np.array([1.0, 2.0, 3.0, 4.0])).mean
+    2.5
+    """
+    values = np.asarray(values, dtype=float)
+    values = values[np.isfinite(values)]
+    n = len(values)
+    if not n:
+        return UNKNOWN
+    most = float(np.abs(values).max())
+    unit = 2.0 ** max(floor(log2(most)), -1022) if most else 1.0  # squares of 1e300 would overflow
+    scaled = values / unit
+    mean = float(scaled.mean())
+    if n == 1:
+        return Estimate(unit * mean, nan, 1)
+    spread = float(scaled.std(ddof=1))
+    skewness = n / ((n - 1) * (n - 2)) * float((((scaled - mean) / spread) ** 3).sum()) if n > 2 and spread else 0.0
+    return Estimate(unit * mean, unit * spread / sqrt(n), n, skewness)

@@ -1,0 +1,90 @@
+"""What a run of Algorithm 1 has come to at step t."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from poem_cma._types import Array
+from poem_cma.paper.algorithm_2 import Spectrum
+from poem_cma.paper.directions import Anisotropic, Search
+from poem_cma.run.algorithm import Run
+
+__all__ = ["Stage", "State"]
+
+
+class Stage:
+    """The kinds of stage."""
+
+    LEARN = "learn"  # Algorithm 2 at x_0
+    STEP = "step"  # one iteration of Algorithm 1
+
+
+class State(NamedTuple):
+    """All that a run has come to at step t; what must survive a crash is here.
+
+    Gradients and what follows from them (G, eta, g_norm) are measured in units of `unit`, the power of two next to the
+    steepest slope seen. It cancels from every step, exactly, and lets F have values of 1e-300 or 1e300.
+    """
+
+    run: Run
+    search: Search
+    dimension: float  # that is searched: d, or d*
+    stage: str
+    t: int
+    x: Array
+    r: float  # |x_t - x_0|
+    r_bar: float  # the largest so far, and at least r_eps
+    mu: float
+    h: float  # the distance that differences are taken over, where it is not mu
+    G: float
+    late: float  # twice the sum of <g, gradients that have come in since g was asked>; see `_behind`
+    unit: float  # zero until a slope is not
+    flat: bool  # whether G is zero
+    weight_unit: float  # a power of two next to r_eps: without it weighted points near 1e-300 would be zero
+    weight: float  # of x_t in the average, in units of it
+    weight_sum: float  # over k < t
+    weighted_x: Array  # sum of weight times x_k, k < t
+    best_score: float  # of the averages that were overtaken
+    best_average: Array
+    eta: float  # of the last step
+    g_norm: float
+    value: float  # smoothed over recent steps
+    value_spread: float
+    asked: int  # probes
+    samples: int  # xi's
+    nfev: int
+
+    @property
+    def spectrum(self) -> Spectrum | None:
+        """What Algorithm 2 found."""
+        return self.search.spectrum if isinstance(self.search, Anisotropic) else None
+
+    @property
+    def constant(self) -> bool:
+        """Whether no difference of values was seen so far."""
+        return not self.unit
+
+    @property
+    def sensitivity(self) -> Array | None:
+        """Root mean square slopes along the variables as Algorithm 2 found them, up to a common factor.
+
+        Along random directions v the second moment of d <g, v> v is d / (d + 2) (2 S + tr(S) I), with S = E g g'.
+        """
+        if self.spectrum is None:
+            return None
+        d, moment = len(self.x), self.spectrum.vectors**2 @ self.spectrum.eigenvalues
+        squares = (d + 2.0) / d * moment - moment.sum() / d
+        slopes: Array = np.sqrt(np.maximum(squares, 0.0))
+        return slopes
+
+    @property
+    def score(self) -> float:
+        """sum_{k<t} r_bar_k / r_bar_t, which the output maximises over t."""
+        return self.weight_sum / self.weight
+
+    @property
+    def average(self) -> Array:
+        """x_bar_t, the weighted mean of x_k, k < t; x_0 before the first step."""
+        return self.weighted_x / self.weight_sum if self.t > 0 else self.run.x0

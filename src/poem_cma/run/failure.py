@@ -1,0 +1,51 @@
+"""Why an evaluation failed, and what happens if the first evaluations of a run all raise."""
+
+from __future__ import annotations
+
+import pickle
+import traceback
+from typing import Any, NoReturn
+
+__all__ = ["FIRST", "Failure", "reraise"]
+
+#: If so many calls raise before one returns a number, the function is taken for broken.
+FIRST = 3
+
+
+class Failure(str):
+    """The reason in words, with the exception if there was one. The exception travels between processes if it can."""
+
+    __slots__ = ("error", "trace")
+
+    error: Exception | None
+    trace: str  # of an exception that was raised in another process
+
+    def __new__(cls, text: str, error: Exception | None = None, trace: str = "") -> Failure:
+        """Make one."""
+        self = super().__new__(cls, text)
+        self.error, self.trace = error, trace
+        return self
+
+    def __reduce__(self) -> Any:
+        trace = self.trace or "".join(traceback.format_exception(self.error)) if self.error is not None else ""
+        try:
+            pickle.loads(pickle.dumps(self.error))
+        except Exception:
+            return Failure, (str(self), None, trace)
+        return Failure, (str(self), self.error, trace)
+
+
+class _ElsewhereError(Exception):
+    """Stands for a traceback of another process."""
+
+    def __str__(self) -> str:
+        return f"\n{self.args[0]}"
+
+
+def reraise(failure: Failure) -> NoReturn:
+    """Raise the user's own exception, with a note that says when it was raised."""
+    error = failure.error if failure.error is not None else RuntimeError(str(failure))
+    error.add_note("poem_cma: none of the first evaluations of fun returned a number; the last of them raised this.")
+    if failure.trace:
+        raise error from _ElsewhereError(failure.trace)
+    raise error

@@ -1,0 +1,252 @@
+"""An optimiser as a flat table of numbers, strings and arrays under dotted names, and back.
+
+method, domain, scale, seed   what it was made with
+run, active                   what does not change during the run, and the name of the method at work
+state, spectrum               where it is, and what Algorithm 2 found
+flight                        the steps in flight
+counts, history               numbers of calls, and the rows that are kept
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from poem_cma._types import Array, IntArray
+from poem_cma.domains import given
+from poem_cma.domains import sets as domains
+from poem_cma.domains.variables import Variables
+from poem_cma.history import History
+from poem_cma.methods import by_name
+from poem_cma.paper.algorithm_2 import Spectrum
+from poem_cma.paper.directions import Search, anisotropic
+from poem_cma.paper.state import State
+from poem_cma.run.algorithm import Method, Run
+from poem_cma.run.flatten import fields_of, flatten, restore, tree, version_of
+from poem_cma.run.in_flight import Lane, algorithm_of
+
+if TYPE_CHECKING:
+    from poem_cma.optimizer import Optimizer
+
+__all__ = ["CUSTOM", "NeededError", "described", "pack", "unpack"]
+
+#: What stands for a method or a domain of the user's own making.
+CUSTOM = "custom"
+
+#: Fields of a state that are packed in another way.
+_APART = {State: ("run", "search")}
+
+#: Vectors of a state, which must fit x0.
+_VECTORS = ("x", "weighted_x", "best_average", "search.x", "scan.found", "progress.x")
+
+
+class NeededError(Exception):
+    """The table is fine, but something that it cannot hold must be passed."""
+
+
+class Step(NamedTuple):
+    """A step in flight; the fields in which its state is not that of the run stand beside it."""
+
+    sizes: IntArray
+    first: int
+    calls: int
+    complete: bool
+    repeats: int
+    bases: IntArray
+    told: IntArray  # the probes that were told
+    values: Array  # and their values in a row
+
+
+class Counts(NamedTuple):
+    """Numbers of calls."""
+
+    nfev: int
+    issued: int
+    failures: int
+    barren: int
+    barren_probes: int
+
+
+class Rows(NamedTuple):
+    """The history."""
+
+    table: Array
+    stride: int
+    seen: int
+    last: tuple[float, ...] | None
+
+
+_KINDS: dict[str, type] = {kind.__name__: kind for kind in (Step, Counts, Rows)}
+
+
+def pack(opt: Optimizer) -> dict[str, Any]:
+    """The table of an optimiser."""
+    s, h = opt._state, opt.history
+    leaves: dict[str, Any] = {"method.name": opt.method.name if _standard(opt.method) else CUSTOM}
+    leaves |= {f"method.settings.{name}": value for name, value in opt.method.settings.items()}
+    domain = described(opt.domain)
+    leaves |= {f"domain.{k}": v for k, v in domain.items()} if isinstance(domain, dict) else {"domain": domain}
+    leaves |= {"scale": opt.scale, "seed": opt.seed, "sign": opt.sign, "active": s.run.method.name}
+    leaves |= flatten("run", s.run, leave_out=("method", "domain"))
+    leaves |= flatten("state", s, leave_out=_APART.get(type(s), ("run",)))
+    if s.spectrum is not None:
+        leaves |= _versioned("spectrum", vars(s.spectrum))
+    leaves["flight.length"] = len(opt._lanes)
+    for k, lane in enumerate(opt._lanes):
+        leaves |= _pack_lane(f"flight.{k}", lane, s)
+    leaves |= flatten("counts", Counts(opt._nfev, opt._issued, opt.failures, opt._barren, opt._barren_probes))
+    return leaves | flatten("history", Rows(h.table(), h.stride, h.seen, h.last))
+
+
+def _versioned(name: str, fields: dict[str, Any]) -> dict[str, Any]:
+    """A record that is not a named tuple."""
+    kind = name.capitalize()
+    return {f"{name}.kind": kind, f"{name}.version": version_of(kind)} | {f"{name}.{k}": v for k, v in fields.items()}
+
+
+def _pack_lane(name: str, lane: Lane, s: Any) -> dict[str, Any]:
+    """A step in flight, with what has been told of it."""
+    told = [i for i, F in enumerate(lane.values) if F is not None]
+    values = np.array([f for i in told for f in lane.values[i] or []], dtype=float)
+    sizes, bases, done = (np.array(numbers, dtype=np.int64) for numbers in (lane.sizes, sorted(lane.bases), told))
+    step = Step(sizes, lane.first, lane.calls, lane.complete, lane.repeats, bases, done, values)
+    own = lane.state
+    shared = tuple(n for n in own._fields if getattr(own, n) is getattr(s, n))
+    return flatten(name, step) | flatten(f"{name}.state", own, leave_out=(*_APART.get(type(own), ("run",)), *shared))
+
+
+def unpack(cls: type[Optimizer], leaves: dict[str, Any], method: Method | None, domain: Any) -> Optimizer:
+    """The optimiser of a table; a method or a domain of the user's own making must be passed."""
+    nodes = tree(leaves)
+    opt = cls.__new__(cls)
+    opt.method, opt.scale, opt.seed = _method(nodes["method"], method), nodes["scale"], nodes["seed"]
+    fields = fields_of(nodes["run"], "Run", Run._fields, {})
+    x0 = fields["x0"]
+    opt.domain = given.as_domain(_domain(nodes["domain"]) if domain is None else domain, len(x0))
+    opt.variables, opt.sign = Variables(opt.domain, opt.scale), nodes.get("sign", 1.0)
+    active = _active(opt.method, nodes["active"])
+    run = Run(method=active, domain=given.searched(opt.domain, opt.scale, x0), **fields)
+    counts, rows = restore(nodes["counts"], _KINDS), restore(nodes["history"], _KINDS)
+    opt._state = _state(nodes, active, run)
+    opt._nfev, opt._issued, opt.failures, opt._barren, opt._barren_probes = counts
+    opt.history = History()
+    opt.history.stride, opt.history.seen, opt.history.last = rows.stride, rows.seen, rows.last
+    opt.history.rows = [(int(row[0]), *row[1:]) for row in rows.table.tolist()]
+    _unpack_flight(opt, nodes["flight"])
+    return opt
+
+
+def _state(nodes: dict[str, Any], active: Method, run: Run) -> Any:
+    """The state of the run."""
+    fields = _fields_of_state(nodes["state"], active, run.x0)
+    if active.algorithm is None:
+        fields["search"] = _search(active, run, nodes.get("spectrum"))
+    return algorithm_of(active).record(run=run, **fields)
+
+
+def _fields_of_state(node: dict[str, Any], active: Method, x0: Array) -> dict[str, Any]:
+    """The fields of a state that are there; vectors that do not fit x0 are refused."""
+    for name in _VECTORS:
+        v: Any = node
+        for part in name.split("."):
+            v = v.get(part) if isinstance(v, dict) else None
+        if v is not None and (v.shape != x0.shape or not np.isfinite(v).all()):
+            raise ValueError("its vectors do not fit together")
+    algorithm = algorithm_of(active)
+    return fields_of(node, algorithm.record.__name__, algorithm.record._fields, algorithm.kinds)
+
+
+def _unpack_flight(opt: Optimizer, flight: dict[str, Any]) -> None:
+    """The steps in flight; probes that were asked but not told are asked again."""
+    opt._follow()
+    opt._plain = False
+    randoms, opt._again = opt._lanes.pop().randoms, deque()
+    s, active = opt._state, opt._active
+    for k in range(flight["length"]):
+        node = flight[str(k)]
+        own = _fields_of_state(node.pop("state"), active, s.run.x0)
+        lane = Lane(s._replace(**own) if own else s, randoms.another() if k else randoms)
+        _unpack_lane(lane, restore(node, _KINDS))
+        if not lane.complete and lane.sizes != opt._algorithm.stage(active, lane.state, lane.randoms):
+            raise ValueError("its probes do not fit the rest")
+        opt._lanes.append(lane)
+        opt._again.extend((lane, i) for i in sorted(lane.bases))
+    opt._to_ask = deque(sorted(((lane, lane.first) for lane in opt._lanes), key=itemgetter(1)))
+
+
+def _unpack_lane(lane: Lane, step: Step) -> None:
+    lane.open(step.sizes.tolist(), step.first)
+    values, told = step.values.tolist(), step.told.tolist()
+    for i in told:
+        lane.values[i], values = values[: lane.sizes[i]], values[lane.sizes[i] :]
+    lane.calls, lane.complete, lane.repeats = step.calls, step.complete, step.repeats
+    lane.bases = set(step.bases.tolist())
+    lane.waiting = len(lane.values) - len(told) + len(lane.bases)
+
+
+def _method(node: dict[str, Any], method: Method | None) -> Method:
+    """The method that was passed, or the one in the table."""
+    if method is not None:
+        return method
+    if node["name"] == CUSTOM:
+        raise NeededError("it was saved with a method of your own making; pass it as method=")
+    return by_name(node["name"], **node.get("settings", {}))
+
+
+def _active(method: Method, name: str) -> Method:
+    """The method at work: the one asked for, or one that has taken over from it."""
+    for active in (method, method.fallback):
+        if active is not None and active.name == name:
+            return active
+    raise ValueError("its method does not fit the rest")
+
+
+def _search(method: Method, run: Run, node: dict[str, Any] | None) -> Search:
+    """The distribution of directions, from the spectrum where one was learned."""
+    if node is None:
+        return method.search(len(run.x0), run.domain)
+    spectrum = Spectrum(**fields_of(node, "Spectrum", Spectrum.__dataclass_fields__, {}))
+    if method.learning is None or spectrum.vectors.shape != (len(run.x0), *spectrum.eigenvalues.shape):
+        raise ValueError("its spectrum does not fit the rest")
+    return anisotropic(spectrum, run.domain.tangent, method.learning.whitening)
+
+
+def _standard(method: Method) -> bool:
+    """Whether the method is what its name and settings make of it."""
+    try:
+        return by_name(method.name, **method.settings) == method
+    except (TypeError, ValueError):
+        return False
+
+
+_BUILT_IN: dict[str, tuple[Any, tuple[str, ...]]] = {
+    "Ball": (domains.Ball, ("radius", "center")),
+    "Box": (domains.Box, ("lower", "upper", "integer", "log")),
+    "Simplex": (domains.Simplex, ("total",)),
+    "L1Ball": (domains.L1Ball, ("radius",)),
+}
+
+
+def described(domain: Any) -> dict[str, Any] | str | None:
+    """A built-in domain by name and arguments; a user's own by a mark."""
+    if type(domain) is domains.Whole:
+        return None
+    kind = type(domain).__name__
+    if kind not in _BUILT_IN or type(domain) is not _BUILT_IN[kind][0]:
+        return CUSTOM
+    arguments = {name: np.asarray(getattr(domain, name), dtype=float) for name in _BUILT_IN[kind][1]}
+    return {"kind": kind, "version": version_of(kind), "outside": bool(domain.outside), **arguments}
+
+
+def _domain(node: Any) -> Any:
+    """The domain from its description."""
+    if node is None:
+        return None
+    if node == CUSTOM:
+        raise NeededError("it was saved with a domain of your own making; pass it as domain=")
+    make, names = _BUILT_IN[node["kind"]]
+    arguments = fields_of(node, node["kind"], ("outside", *names), {})
+    return make(**{n: float(a) if isinstance(a, np.ndarray) and a.ndim == 0 else a for n, a in arguments.items()})

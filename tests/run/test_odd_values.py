@@ -1,0 +1,111 @@
+"""Exceptions and values that are hard to put into words: each is one failed call, and the run goes on."""
+
+from __future__ import annotations
+
+import pathlib
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+from runs import P, bits, run
+
+import poem_cma as pc
+from poem_cma.store import View
+
+
+class MuteError(Exception):
+    def __str__(self) -> str:
+        raise ZeroDivisionError("no text")
+
+
+class Shy:
+    """A value that has no number and no representation."""
+
+    def __float__(self) -> float:
+        raise ArithmeticError("not today")
+
+    def __repr__(self) -> str:
+        raise ArithmeticError("not tomorrow")
+
+
+def raises(error: Exception) -> Any:
+    raise error
+
+
+ODD = {
+    "surrogate": (lambda: raises(RuntimeError("caf\udce9")), r"fun raised RuntimeError: caf\udce9"),
+    "mute": (lambda: raises(MuteError()), "fun raised MuteError (whose text cannot be had: its __str__ raised Zero"),
+    "huge integer": (lambda: 10**400, "fun must return a number, but returned 1000000000"),
+    "huger integer": (lambda: -(10**5000), "fun must return a number, but returned a value of type int"),
+    "shy": (lambda: Shy(), "fun must return a number, but returned a value of type Shy (ArithmeticError: not today)"),
+}
+
+
+def odd(what: Any) -> Any:
+    """P.fun, but for one sample in five."""
+
+    def fun(x: np.ndarray, i: int) -> Any:
+        return what() if i % 5 == 2 else P.fun(x, i)
+
+    return fun
+
+
+def plainly_failing(x: np.ndarray, i: int) -> float:
+    return float("nan") if i % 5 == 2 else P.fun(x, i)
+
+
+@pytest.mark.parametrize("place", ["alone", "store", "workers"])
+@pytest.mark.parametrize("kind", ODD)
+def test_one_odd_call_is_a_failure_with_a_reason_and_no_more(tmp_path: pathlib.Path, kind: str, place: str) -> None:
+    """The run has the bits of one in which the same calls return NaN."""
+    what, reason = ODD[kind]
+    store = {"store": tmp_path / "run.db"} if place != "alone" else {}
+    with ThreadPoolExecutor(2) as threads:
+        workers = {"workers": pc.Workers(threads, retries=0)} if place == "workers" else {}
+        result = run(odd(what), **store, **workers)
+    plain = run(plainly_failing)
+    assert result.failures == plain.failures > 0
+    assert result.x.tobytes() == plain.x.tobytes()
+    assert reason in result.message
+    result.message.encode()  # a file can hold it
+    if store:
+        with View(tmp_path / "run.db") as view:
+            assert all(reason in text for *_, text in view.failures())
+        assert bits(run(odd(what), **store)) == bits(result)
+
+
+@pytest.mark.parametrize("vectorized", [True, "rows"])
+def test_an_integer_that_no_float_can_hold_fails_its_row_alone(vectorized: Any) -> None:
+    def rows(X: np.ndarray, i: Any) -> list[Any]:
+        values = P.rows(X, i).tolist()
+        return [10**400, *values[1:]] if np.ravel(i)[0] % 5 == 2 else values
+
+    def nan_rows(X: np.ndarray, i: Any) -> list[float]:
+        return [float("nan") if isinstance(v, int) else v for v in rows(X, i)]
+
+    result, plain = (run(fun, vectorized=vectorized) for fun in (rows, nan_rows))
+    assert result.failures == plain.failures > 0
+    assert result.x.tobytes() == plain.x.tobytes()
+
+
+def test_an_exception_text_of_fifty_megabytes_is_kept_in_short(tmp_path: pathlib.Path) -> None:
+    """Its beginning and its end are kept, everywhere."""
+    calls = iter(range(60))
+
+    def fun(x: np.ndarray, i: int) -> float:
+        if next(calls) == 10:
+            raise RuntimeError("begins here" + "x" * 50_000_000 + "ends here")
+        return P.fun(x, i)
+
+    result = run(fun, store=tmp_path / "run.db", budget=60)
+    assert len(result.message) < 10_000
+    assert "RuntimeError: begins here" in result.message
+    assert "ends here" in result.message
+    assert (tmp_path / "run.db").stat().st_size < 200_000
+
+
+def test_on_failure_raise_chains_an_exception_without_a_text() -> None:
+    with pytest.raises(pc.EvaluationError, match=r"fun raised MuteError \(whose text cannot be had") as caught:
+        run(odd(lambda: raises(MuteError())), on_failure="raise")
+    assert isinstance(caught.value.__cause__, MuteError)
