@@ -14,7 +14,7 @@ __all__ = ["text"]
 
 def text(results: Results, claims: list[Claim]) -> str:
     """All of it."""
-    counts = ", ".join(f"{number} {verdict}" for verdict, number in count(claims).items())
+    counts = ", ".join(f"{verdict}: {number}" for verdict, number in count(claims).items())
     rows = [(c.where, c.claim, c.paper, c.ours, f"**{c.verdict}**", c.remark) for c in claims]
     story = "\n".join(f"{j}. {sentence}" for j, sentence in enumerate(sentences(results, claims), 1))
     parts = [f"### The story\n\n{story}\n"]
