@@ -100,9 +100,10 @@ def _exponents(fits: list[Fit]) -> str:
     ours, theirs = (next(f for f in fits if (f.method, f.against) == (method, "d")) for method in ("poem-cma", "poem"))
     if not (ours.known and theirs.known):
         return "Too few runs reached the accuracy of Table 1 for an exponent of POEM-CMA and of POEM."
+    grown, other = (f"d^{f.exponent:.2f} (95%: {f.low:.2f} to {f.high:.2f})" for f in (ours, theirs))
     return (
-        f"The evaluations to a given accuracy grow like d^{ours.exponent:.2f} for POEM-CMA, where the paper's bound is "
-        f"d^{ours.theory:g}, and like d^{theirs.exponent:.2f} for POEM, where it is d^{theirs.theory:g}."
+        f"The evaluations to a given accuracy grow like {grown} for POEM-CMA, where the paper's bound is "
+        f"d^{ours.theory:g}, and like {other} for POEM, where it is d^{theirs.theory:g}."
     )
 
 
