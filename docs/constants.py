@@ -3,18 +3,21 @@
     python docs/constants.py
 
 A constant is a number, or a tuple of numbers, with a name in capitals at the top of a module. Its reason is the comment
-above it that begins with `#:`.
+above it that begins with `#:`. The table has a row for each such comment, with its first sentence.
 """
 
 from __future__ import annotations
 
 import ast
+import re
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
 HERE = Path(__file__).resolve().parent
 SOURCE = HERE.parent / "src" / "poem_cma" / "auto"
 PAGE = HERE / "constants.md"
+LONGEST = 17  # words of a sentence that is shown whole
 BEGIN, END = "<!-- constants: begin -->", "<!-- constants: end -->"
 
 
@@ -56,9 +59,21 @@ def of_module(path: Path) -> list[Constant]:
 
 
 def table() -> str:
-    """The table in Markdown."""
-    rows = [f"| `{c.module}` | `{c.name}` | `{c.value}` | {c.reason} |" for c in constants()]
-    return "\n".join(["| module | constant | value | reason |", "|---|---|---|---|", *rows])
+    """The table in Markdown: a row for each comment, and the module's name in its first row."""
+    rows, named = [], ""
+    for (module, reason), group in groupby(constants(), key=lambda c: (c.module, c.reason)):
+        values = ", ".join(f"`{c.name} = {c.value}`" for c in group)
+        rows.append(f"| {'' if module == named else f'`{module}`'} | {values} | {first_sentence(reason)} |")
+        named = module
+    return "\n".join(["| module | constants | reason |", "|---|---|---|", *rows])
+
+
+def first_sentence(text: str) -> str:
+    """Up to the first full stop that ends a sentence; a long sentence ends at its colon or semicolon."""
+    sentence = re.split(r"(?<=[.!?])\s+(?=[A-Z])", text, maxsplit=1)[0]
+    return (
+        sentence if len(sentence.split()) <= LONGEST else re.split(r"[:;] ", sentence, maxsplit=1)[0].rstrip(".") + "."
+    )
 
 
 def written(page: str) -> str:

@@ -37,7 +37,7 @@ def above(x: np.ndarray) -> float:
 
 def ours(folder: str, budget: int, seed: int) -> list[float]:
     command = [pathlib.Path(sys.executable).with_name("poem-cma"), "minimize", "--command", "./simulate {x} {seed}"]
-    command += ["--x0", "3,3", "--bounds", f"{LOW}:{HIGH}", "--inside", "--budget", str(budget), "--seed", str(seed)]
+    command += ["--x0", "3,3", "--bounds", f"{LOW}:{HIGH}", "--budget", str(budget), "--seed", str(seed)]
     done = subprocess.run([*command, "--json"], cwd=folder, check=True, capture_output=True, text=True)
     return json.loads(done.stdout)["x"]
 

@@ -22,7 +22,7 @@ def main() -> None:
     subprocess.run([compiler, "-O2", "-o", folder / "simulate", HERE / "simulate.c", "-lm"], check=True)
     poem_cma = pathlib.Path(sys.executable).with_name("poem-cma")
     subprocess.run(
-        [poem_cma, "minimize", "--command", "./simulate {x} {seed}", "--x0", "3,3", "--bounds", "1.1:6", "--inside",
+        [poem_cma, "minimize", "--command", "./simulate {x} {seed}", "--x0", "3,3", "--bounds", "1.1:6",
          "--budget", "600", "--workers", "2", "--timeout", "10", "--seed", "1", "--store", "run.db"],
         cwd=folder, check=True,
     )  # fmt: skip

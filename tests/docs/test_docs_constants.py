@@ -32,3 +32,14 @@ def test_a_comment_of_two_lines_is_one_reason(tmp_path: Path) -> None:
     found = [tuple(c) for c in SCRIPT["of_module"](tmp_path / "m.py")]
     SCRIPT["of_module"].__globals__["SOURCE"] = ROOT / "src" / "poem_cma" / "auto"
     assert found == [("m", "X", "1", ""), ("m", "A", "2.0 ** (-3)", "Two lines."), ("m", "B", "(1, 2)", "Two lines.")]
+
+
+def test_the_table_shows_every_constant_with_the_first_sentence_of_its_reason() -> None:
+    rows = SCRIPT["table"]().splitlines()[2:]
+    for constant in SCRIPT["constants"]():
+        shown, reason = f"`{constant.name} = {constant.value}`", SCRIPT["first_sentence"](constant.reason)
+        assert any(shown in row and row.endswith(f"| {reason} |") for row in rows), constant
+    assert SCRIPT["first_sentence"]("It is 1.5 at most. It is never zero.") == "It is 1.5 at most."
+    long = " ".join(["word"] * 20)
+    assert SCRIPT["first_sentence"](f"It ends here: {long}.") == "It ends here."
+    assert SCRIPT["first_sentence"](f"It has {long}. More.") == f"It has {long}."

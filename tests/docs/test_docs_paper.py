@@ -29,6 +29,63 @@ def test_the_tables_of_a_run_are_put_between_the_marks(
     assert after.split(end)[1] == before.split(end)[1]
 
 
+REPORT = """### The story
+
+1. One.
+
+### Claims
+
+1 holds.
+
+| where | claim | the paper | ours | verdict | remark |
+| --- | --- | --- | --- | --- | --- |
+| 6.2 | the first | 72 | 71 \\| 70 | **holds** | a remark |
+| 6.3 | the second | 4 | 9 | **does not hold** |  |
+
+### a set: every curve, f at its end
+
+| a | b |
+| --- | --- |
+| 1 | 2 |
+
+### a set: f, median [quartiles]
+
+| method | f |
+| --- | --- |
+| POEM | 0.1 |
+"""
+
+
+def test_the_page_of_the_paper_shows_a_selection_and_where_two_runs_differ(tmp_path: Path) -> None:
+    script = runpy.run_path(str(DOCS / "paper_tables.py"))
+    shown = script["shortened"](REPORT)
+    assert "a remark" not in shown
+    assert "| 6.2 | the first | 72 | 71 \\| 70 | **holds** |\n" in shown
+    assert [line for line in shown.splitlines() if line.startswith("#")] == [
+        "### Claims", "### a set: f, median [quartiles]",
+    ]  # fmt: skip
+    quick = REPORT.replace("71 \\| 70 | **holds**", "60 | **not decided**")
+    told = script["different"](REPORT, quick)
+    assert told.startswith("1 of the 2 verdicts of the two runs agree.\n")
+    assert "| the first | 60 | **not decided** | 71 \\| 70 | **holds** |\n" in told
+    assert "|" not in script["different"](REPORT, REPORT)
+
+
+def test_the_pictures_of_the_paper_are_drawn_from_the_files_of_a_run(tmp_path: Path) -> None:
+    pytest.importorskip("sklearn")
+    from reproduce_helpers import REQUEST, compute
+
+    from poem_cma.experiments.reproduce.output import write
+
+    compute(tmp_path)
+    write(tmp_path, REQUEST)
+    script = runpy.run_path(str(DOCS / "figures_paper.py"))
+    drawn = script["figures"](tmp_path)
+    assert [len(figure.axes) for figure in drawn.values()] == [1, 4]
+    with script["without"]("bisection", "again"):
+        pass  # the parts that are taken away have the names that the picture's command knows
+
+
 def test_the_page_has_the_tables_that_the_arena_prints() -> None:
     """The numbers change from run to run; headings and columns are those of the command."""
     from poem_cma.experiments.bench import tables
@@ -39,7 +96,13 @@ def test_the_page_has_the_tables_that_the_arena_prints() -> None:
     page = (DOCS / "benchmarks.md").read_text(encoding="utf-8")
     shown = page.split("<!-- tables: begin -->")[1].split("<!-- tables: end -->")[0]
     nothing = Results(Request(FULL, (), ()), ())
-    for table in (tables.ratio_table([], FULL.budget), tables.noise_table(nothing), tables.tuning_table(nothing)):
-        assert f"### {table.title}\n" in shown
-        assert "| " + " | ".join(table.header) + " |" in shown
-    assert "geometric mean" in shown
+    noise = tables.noise_table(nothing)
+    assert f"### {noise.title}\n\n| " + " | ".join(noise.header) + " |" in shown
+    left_out = [
+        tables.ratio_table([], FULL.budget), tables.overview(nothing, ()), tables.finals(nothing),
+        tables.tuning_table(nothing),
+    ]  # fmt: skip
+    report = "".join(f"### {table.title}\n\nnumbers\n\n" for table in [noise, *left_out])
+    selected = runpy.run_path(str(DOCS / "bench_tables.py"))["selected"](report)
+    assert selected == report.split(f"### {left_out[0].title}")[0]
+    assert not any(f"### {table.title}\n" in shown for table in left_out)

@@ -84,6 +84,18 @@ def test_the_index_names_every_page_and_nothing_else() -> None:
     assert {path.stem for path in PAGES.glob("*.md")} == {"index", *NAMES}
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_ends_with_a_choice_and_has_its_thumbnail(name: str) -> None:
+    from PIL import Image, ImageChops
+
+    assert "\n## What to pick\n\n" in page(name)
+    assert f"](thumbs/{name}.png)" in page("index")
+    shown = Image.open(PAGES / "thumbs" / f"{name}.png").convert("RGB")
+    made = TABLES["thumbnail"](PAGES / f"{name}.png")
+    assert shown.size == made.size
+    assert max(high for _, high in ImageChops.difference(shown, made).getextrema()) < 32
+
+
 def test_a_data_set_that_is_missing_is_replaced(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for variable, value in {
         "POEM_CMA_DATA": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path), "POEM_CMA_MIRROR": "http://127.0.0.1:9/",
@@ -112,7 +124,7 @@ def test_a_quick_run_does_not_come_on_a_page(tmp_path: pathlib.Path) -> None:
     there.write_text(page("epidemic"), encoding="utf-8")
     folder = tmp_path / "results"
     folder.mkdir()
-    (folder / "epidemic.png").write_bytes(b"picture")
+    shutil.copyfile(PAGES / "f1_classifier.png", folder / "epidemic.png")
     kept = stored("epidemic") | {"about": "Another run", "rows": [["a", "1"]]}
     (folder / "epidemic.json").write_text(json.dumps(kept | {"quick": True}), encoding="utf-8")
     with pytest.raises(SystemExit, match="full run"):
@@ -124,7 +136,8 @@ def test_a_quick_run_does_not_come_on_a_page(tmp_path: pathlib.Path) -> None:
     assert "Another run.\n\n| method | error in boys a day |\n| --- | --- |\n| a | 1 |\n" in after
     for mark, part in ((TABLES["BEGIN"], 0), (TABLES["END"], 1)):
         assert after.split(mark)[part] == page("epidemic").split(mark)[part]
-    assert (tmp_path / "epidemic.png").read_bytes() == b"picture"
+    assert (tmp_path / "epidemic.png").read_bytes() == (PAGES / "f1_classifier.png").read_bytes()
+    assert (tmp_path / "thumbs" / "epidemic.png").is_file()
 
 
 def look_at(picture: pathlib.Path) -> None:

@@ -9,16 +9,20 @@ import shutil
 import signal
 import subprocess
 import time
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from reproduce_helpers import REQUEST, browse, command, compute, contents, run_command, without_network
 
 from poem_cma.experiments.campaign import execute
+from poem_cma.experiments.reproduce.claims import count, rows
 from poem_cma.experiments.reproduce.output import write
 from poem_cma.experiments.reproduce.pictures import pictures
 from poem_cma.experiments.reproduce.plan import cells_of, groups, missing, work
 from poem_cma.experiments.reproduce.results import read
+from poem_cma.experiments.reproduce.story import sentences
 
 HORIZON = ("--iterations", "50", "--seeds", "1", "--jobs", "2")
 
@@ -55,6 +59,33 @@ def test_every_claim_has_a_verdict_and_is_on_the_page(results: Path) -> None:
     rows = page.split('<section id="claims">')[1].split("</section>")[0].count("<tr>")
     assert rows == 1 + len(claims)
     assert len((results / "claims.csv").read_text().splitlines()) == 1 + len(claims)
+
+
+def test_the_page_opens_with_the_story_and_the_figures(results: Path) -> None:
+    page = (results / "report.html").read_text()
+    sections = re.findall(r'<section id="([^"]+)">', page)
+    assert sections[:5] == ["story", "figure1", "figure2", "claims", "table1"]
+    story = page.split('<section id="story">')[1].split("</section>")[0]
+    assert story.count("<li>") == 10
+    assert "in ten sentences" in story
+
+
+def test_the_story_is_made_from_the_results(results: Path) -> None:
+    found = read(results, REQUEST)
+    claims = rows(found)
+    told = sentences(found, claims)
+    assert found.sets is not None
+    for number in count(claims).values():
+        assert re.search(rf"\b{number} ", told[-1])
+    floor = np.median([float(r["dual"]) for r in found.sets[0].restricted])
+    assert f"{floor:.3f} on {found.sets[0].name}" in " ".join(told)
+    # Another part, or other results, and the story is another one.
+    assert len(sentences(replace(found, fig1=None), claims)) == 8
+    assert len(sentences(replace(found, sets=None, fits=None), claims)) == 3
+    for value, where in ((9.0, "no set"), (0.0, "every set")):
+        for curve in (c for s in found.sets for c in s.curves if c.method == "poem-cma"):
+            curve.output_uncounted[:] = value
+        assert sentences(found, claims)[-1].endswith(f"POEM-CMA is ahead of POEM on {where}.")
 
 
 def test_there_is_nothing_left_to_do_and_writing_again_changes_no_byte(results: Path, tmp_path: Path) -> None:

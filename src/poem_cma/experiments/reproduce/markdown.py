@@ -1,4 +1,4 @@
-"""report.md: the claims and the tables as plain Markdown, to quote from."""
+"""report.md: the story, the claims and the tables as plain Markdown, to quote from."""
 
 from __future__ import annotations
 
@@ -7,15 +7,20 @@ from poem_cma.experiments.campaign.table import markdown as _table
 from poem_cma.experiments.reproduce import tables
 from poem_cma.experiments.reproduce.claims import Claim, count
 from poem_cma.experiments.reproduce.results import Results
+from poem_cma.experiments.reproduce.story import sentences
 
 __all__ = ["text"]
 
 
 def text(results: Results, claims: list[Claim]) -> str:
     """All of it."""
-    counts = ", ".join(f"{number} {verdict}" for verdict, number in count(claims).items())
+    counts = ", ".join(f"{verdict}: {number}" for verdict, number in count(claims).items())
     rows = [(c.where, c.claim, c.paper, c.ours, f"**{c.verdict}**", c.remark) for c in claims]
-    parts = [f"### Claims\n\n{counts}.\n\n{_table(('where', 'claim', 'the paper', 'ours', 'verdict', 'remark'), rows)}"]
+    story = "\n".join(f"{j}. {sentence}" for j, sentence in enumerate(sentences(results, claims), 1))
+    parts = [f"### The story\n\n{story}\n"]
+    parts += [
+        f"### Claims\n\n{counts}.\n\n{_table(('where', 'claim', 'the paper', 'ours', 'verdict', 'remark'), rows)}"
+    ]
     shown: list[Table] = []
     if results.fig1 is not None:
         shown.append(tables.readings(results.fig1))

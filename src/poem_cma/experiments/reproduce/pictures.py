@@ -15,7 +15,10 @@ from poem_cma.experiments.reproduce.results import Results
 from poem_cma.experiments.reproduce.summary2 import Curve, SetSummary
 from poem_cma.experiments.reproduce.table1 import FIXED_D, FIXED_K
 
-__all__ = ["pictures"]
+__all__ = ["VARIANTS", "pictures"]
+
+#: How the names of pictures end that show a figure in other settings.
+VARIANTS = "-variants"
 
 COLOURS = {
     "poem-cma": "#d55e00", "poem": "#0072b2", "tpbco": "#009e73", "tpge": "#cc79a7", "rsnso": "#b8860b",
@@ -91,7 +94,7 @@ def _figure2(s: SetSummary, T: int, beyond: int) -> Iterator[Picture]:
         if (c := s.curve(m, side, initial_distance=r)) is not None
     ]
     yield Picture(
-        f"figure2-{s.name}-variants", f"Figure 2, variants on {s.title}",
+        f"figure2-{s.name}{VARIANTS}", f"Figure 2, variants on {s.title}",
         "Medians and quartiles over seeds, all calls counted. Left: the two calls of a pair draw their own examples. "
         "Right: shared ξ, several initial distances r_ε.",
         [

@@ -7,10 +7,12 @@ from html import escape
 
 import poem_cma
 from poem_cma.experiments.campaign import page as shell
+from poem_cma.experiments.campaign.picture import Picture
 from poem_cma.experiments.reproduce import tables
 from poem_cma.experiments.reproduce.claims import DOES_NOT, HOLDS, IN_PART, NOT_RUN, UNDECIDED, Claim, count
-from poem_cma.experiments.reproduce.pictures import pictures
+from poem_cma.experiments.reproduce.pictures import VARIANTS, pictures
 from poem_cma.experiments.reproduce.results import Results
+from poem_cma.experiments.reproduce.story import sentences
 
 __all__ = ["page"]
 
@@ -19,7 +21,11 @@ _CLASSES = {HOLDS: "holds", IN_PART: "part", DOES_NOT: "not", UNDECIDED: "none",
 
 def page(results: Results, claims: list[Claim]) -> str:
     """The whole document."""
-    parts = [_head(results, claims), _claims(claims), *_sections(results), _method(results)]
+    drawn = pictures(results)
+    parts = [
+        _head(results, claims), _story(results, claims), *_figures(drawn), _claims(claims), *_sections(results, drawn),
+        _method(results),
+    ]  # fmt: skip
     return shell.page("POEM-CMA, reproduced", "\n".join(parts))
 
 
@@ -45,13 +51,31 @@ poem-cma {poem_cma.__version__}.</p>
 
 def _navigation(results: Results) -> str:
     shown = {
-        "claims": "Claims",
+        "story": "Story",
         "figure1": "Figure 1" if results.fig1 is not None else "",
-        "figure2": "Figure 2" if results.sets is not None else "",
+        "figure2": "Figure 2" if results.sets else "",
+        "claims": "Claims",
         "table1": "Table 1" if results.measured is not None else "",
+        "figure1-tables": "Tables of Figure 1" if results.fig1 is not None else "",
+        "figure2-tables": "Tables of Figure 2" if results.sets else "",
         "choices": "Choices",
     }
     return " ".join(f'<a href="#{anchor}">{title}</a>' for anchor, title in shown.items() if title)
+
+
+def _story(results: Results, claims: list[Claim]) -> str:
+    told = sentences(results, claims)
+    items = "".join(f"<li>{escape(sentence)}</li>" for sentence in told)
+    number = {10: " in ten sentences"}.get(len(told), "")
+    return f'<section id="story"><h2>The story{number}</h2><ol>{items}</ol></section>'
+
+
+def _figures(drawn: list[Picture]) -> Iterable[str]:
+    """The two figures of the paper; their variants and tables come after the claims."""
+    for name, title in (("figure1", "Figure 1"), ("figure2", "Figure 2")):
+        own = [p for p in drawn if p.name.startswith(name) and not p.name.endswith(VARIANTS)]
+        if own:
+            yield shell.section(name, title, own, [])
 
 
 def _claims(claims: list[Claim]) -> str:
@@ -62,25 +86,23 @@ def _claims(claims: list[Claim]) -> str:
         cells = [escape(c.where), escape(c.claim), escape(c.paper), escape(c.ours), verdict, escape(c.remark)]
         rows.append("".join(f'<td data-name="{n}">{cell}</td>' for n, cell in zip(names, cells, strict=True)))
     return f"""<section id="claims"><h2>Claims</h2>
-<p>Worked out from the result files by fixed rules; nothing in this table is typed by hand.
-Where a claim holds in part, “ours” or the remark says where.</p>
+<p>Each verdict is computed from the result files by a fixed rule. Where a claim holds in part, “ours” or the remark
+says where.</p>
 {shell.html_table(names, rows, "cards")}</section>"""
 
 
-def _sections(results: Results) -> Iterable[str]:
-    drawn = pictures(results)
-    if results.fig1 is not None:
-        yield shell.section(
-            "figure1", "Figure 1", [p for p in drawn if p.name == "figure1"], [tables.readings(results.fig1)]
-        )
-    if results.sets is not None:
-        yield f'<section id="figure2"><h2>Figure 2</h2>{shell.table(tables.spectra(results.sets))}</section>'
-        for s in results.sets:
-            own = [p for p in drawn if p.name in (f"figure2-{s.name}", f"figure2-{s.name}-variants")]
-            yield shell.section(f"figure2-{s.name}", s.title, own, tables.set_tables(s, results.request.scale))
+def _sections(results: Results, drawn: list[Picture]) -> Iterable[str]:
     if results.measured is not None and results.fits is not None:
         own = [p for p in drawn if p.name == "table1"]
         yield shell.section("table1", "Table 1", own, tables.exponents(results.measured, results.fits))
+    if results.fig1 is not None:
+        yield shell.section("figure1-tables", "Tables of Figure 1", [], [tables.readings(results.fig1)])
+    if results.sets:
+        spectra = shell.table(tables.spectra(results.sets))
+        yield f'<section id="figure2-tables"><h2>Tables of Figure 2</h2>{spectra}</section>'
+        for s in results.sets:
+            own = [p for p in drawn if p.name == f"figure2-{s.name}{VARIANTS}"]
+            yield shell.section(f"figure2-{s.name}", s.title, own, tables.set_tables(s, results.request.scale))
 
 
 def _method(results: Results) -> str:
