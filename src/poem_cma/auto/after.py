@@ -39,17 +39,18 @@ from poem_cma.run.algorithm import smoothed_value
 
 __all__ = ["AFTER", "after_check", "after_trial"]
 
-#: A search whose spread is this part of its first one has come to its end.
+#: A search has ended when its spread is this fraction of the first one.
 COLLAPSED = 1e-9
-#: If near steps have made the result clearly worse, the scale is divided by this.
+#: The scale is divided by this when near steps have made the result clearly worse.
 SHORTER = 10.0
-#: Where slopes jump, a search that has found less by this part of a value is worth another one.
+#: At a kink another search is worthwhile if one by pairs has not won this fraction of the value.
 SAME = 1e-9
-#: That search looks around the end at this part of the first distance.
+#: Distance of that search, in units of the first distance.
 AROUND = 0.01
-#: A search by slopes needs so many gradients; for more variables their points, two for each, are too large.
+#: A quasi-Newton search needs this many gradients, and at most this many variables (memory).
 GRADIENTS, MOST_SLOPES = 4, 3000
-#: Before near steps the scan is repeated on means over budget / 500 samples, 4 to 16: a length costs 5% at most.
+#: The scan before near steps uses means over budget / 500 samples, between 4 and 16. A length costs 5% of the budget
+#: at most.
 PER_SAMPLE, FEWEST, MOST = 500, 4, 16
 
 

@@ -10,7 +10,7 @@ from poem_cma._types import Array
 
 __all__ = ["POWERS", "Averages", "add", "begin"]
 
-#: One average for a run that has settled, and one for a run whose steps are still long.
+#: Two averages: one for a run that has settled, one for a run whose steps are long.
 POWERS = (8.0, 2.0)
 
 

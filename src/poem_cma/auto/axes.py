@@ -20,11 +20,11 @@ from poem_cma.run.algorithm import Run
 
 __all__ = ["affordable", "promising", "requests", "samples"]
 
-#: The share of the budget that a look may use, and as much again may the comparison.
+#: Share of the budget for a look along the axes, and again for the comparison.
 SHARE = 0.05
-#: So many points are compared with the result.
+#: Number of points that are compared with the result.
 PROMISING = 3
-#: A variable is silent if it has shown a slope this much less often than the others, and they so many times.
+#: A variable is silent if slopes are this much rarer than on average, which must be OFTEN.
 SILENT, OFTEN = 0.05, 3.0
 
 

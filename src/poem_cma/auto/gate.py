@@ -21,32 +21,31 @@ from poem_cma.run.algorithm import Run
 
 __all__ = ["Gate", "again", "begin", "decide", "prepared", "requests"]
 
-#: Near differences are taken over this part of the far distance: far above rounding, far below a step.
+#: Near distance as a fraction of the far one: well above rounding, well below a step.
 NEAR, NEAR_SINGLE = 1e-5, 1e-2
-#: They are never shorter than this part of the coordinates of x, where rounding begins to matter.
+#: Smallest near distance as a fraction of the coordinates, because of rounding.
 ROUNDING, ROUNDING_SINGLE = 1e-8, 1e-4
-#: Near changes predict far ones if the correlation is above CORRELATION and the coefficient within a factor of RATIO.
+#: Near changes predict far ones above this correlation, with a coefficient within a factor of RATIO.
 CORRELATION, RATIO = 0.95, 10.0
-#: Far changes are taken at h, or, because of kinks, at h / sqrt(10).
+#: Far changes are measured at h and, because of kinks, at h / sqrt(10).
 FAR = (1.0, 10.0**-0.5)
-#: Slopes that must be seen before they are trusted.
+#: Number of nonzero slopes needed before slopes are trusted.
 SEEN = 3
-#: A lower bound may be missed by this part of the changes: rounding.
+#: A lower bound may be missed by this fraction of the changes, because of rounding.
 SLACK = 1e-3
-#: Noise of an evaluation's own may be this part of the changes: far below what CORRELATION allows.
+#: An evaluation's own noise may be this fraction of the changes, well below what CORRELATION allows.
 QUIET = 0.01
-#: Near differences are taken where they are so many times the noise of an evaluation's own, at this part of the far
-#: distance at most.
+#: Near changes must be CLEAR times the own noise, at FURTHEST of the far distance at most.
 CLEAR, FURTHEST = 10.0, 0.1
-#: Samples agree if they have more than this share of the squared differences in common.
+#: Samples agree if they share more than this part of the squared differences.
 COMMON = 2 / 3
-#: Values that differ by so many roundings are equal.
+#: Values within this many rounding errors are equal.
 ROUNDINGS = 16.0
-#: Directions: budget / 100, between 4 and 24.
+#: The gate uses budget / 100 directions, between 4 and 24.
 PER_DIRECTION, FEWEST, MOST = 100, 4, 24
-#: Evaluations of a direction, and the share of the budget that a test may cost. Runs too short for it are far.
+#: Evaluations for each direction, and share of the budget for a test. Shorter runs are far.
 PER_TEST, SHARE = 10, 0.1
-#: The test is made again when distances have shrunk by this factor.
+#: The gate is asked again when distances have shrunk by this factor.
 SHRUNK = 10.0
 
 

@@ -12,11 +12,11 @@ from poem_cma.run.algorithm import Run
 
 __all__ = ["HINT", "LIKELY", "SURE", "Judge", "begin", "idle", "requests", "share", "t_value", "update"]
 
-#: One ladder of evidence for all comparisons, in standard errors.
+#: Levels of evidence for all comparisons, in standard errors.
 HINT, LIKELY, SURE = 1.0, 2.0, 3.0
-#: The share of the budget that the last comparison may use, and the samples of its first round.
+#: Share of the budget for the last comparison, and samples of its first round.
 SHARE, FIRST = 0.06, 8
-#: It has at least so many evaluations, and so many samples of each candidate: one sample shows no error.
+#: Least number of evaluations, and of samples for each candidate. One sample shows no error.
 LEAST, PAIR = 6, 2
 
 

@@ -24,7 +24,7 @@ from poem_cma.auto.state import AXES, CHECK, DONE, EXACT, FAR, GATE, JUDGE, MEAN
 
 __all__ = ["advance", "go_on", "plan"]
 
-#: Where samples are evaluated again, their worth is looked at after this share of the evaluations that are left.
+#: Repeated samples are checked after this share of the remaining evaluations.
 HALF = 0.5
 
 

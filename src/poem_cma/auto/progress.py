@@ -13,11 +13,11 @@ from poem_cma.run.algorithm import Run
 
 __all__ = ["Progress", "begin", "comparison", "due", "looked"]
 
-#: The first look is after this share of the budget, or after so many evaluations if there is no budget.
+#: First look at progress: share of the budget, or evaluations without a budget.
 FIRST_SHARE, FIRST_CALLS = 1 / 8, 1000
-#: A look may use this share of the budget, or so many evaluations.
+#: Cost of a look: share of the budget, or evaluations.
 SHARE, CALLS = 0.02, 100
-#: No look takes place when less than this share of the budget is left: there is no time to act on it.
+#: No look with less than this share of the budget left: too late to react.
 LEFT = 0.1
 
 

@@ -100,5 +100,5 @@ def room(x: Array, reach: float, run: Run) -> tuple[Array, float]:
     return inner, reach
 
 
-#: Steps are at most this part of the largest ball in the domain.
+#: Longest step as a fraction of the largest ball in the domain.
 MOST_REACH = 0.5

@@ -19,26 +19,27 @@ from poem_cma.run.algorithm import Run
 
 __all__ = ["Scan", "begin", "requests", "update"]
 
-#: A length is good if this share of the points is lower, and if a typical fall is this share of a typical rise.
+#: A length is good if these shares of points, and of typical falls to rises, are reached.
 LOWER, FALL = 0.1, 0.1
-#: The first length, in units of the largest coordinate of x0. A length that is ten times too long costs little.
+#: First length, in units of the largest coordinate of x0. A length that is ten times too long costs little.
 OUTSIDE = 10.0
-#: Directions of a length: budget / 60, between 4 (of eight points, one in ten is one) and 12.
+#: Each length uses budget / 60 directions, between 4 and 12. Of the eight points of four directions, one is about a
+#: tenth.
 PER_DIRECTION, FEWEST, MOST = 60, 4, 12
-#: The most of the budget that the scan may use.
+#: Largest share of the budget for the scan.
 SHARE = 0.25
-#: Where nothing changes at the first length, these multiples of it are tried.
+#: Multiples of the first length to try where nothing changes.
 ELSEWHERE = (0.1, 0.01, 10.0, 1e-3, 100.0, 1e-4, 1e3, 1e-5, 1e4)
-#: No length below this part of the first one is tried, and none above this multiple: a linear function falls for ever.
+#: Shortest and longest length, in units of the first. A linear function falls for ever.
 LEAST, GREATEST = 1e-10, 1e10
 
-#: Lengths are tried a factor of 10 apart, and then one in between.
+#: Lengths are a factor of 10 apart, with one in between.
 COARSE, FINE = 10.0, 10.0**0.5
-#: Beyond the first length, changes must grow by this factor: a function that saturates looks alike everywhere.
+#: Beyond the first length changes must grow by this factor, against functions that saturate.
 GROWS = 2.0
-#: A change is seen if it is so many times a typical change at one and the same point.
+#: A change is seen if it exceeds typical changes at one point by this factor.
 SEEN = 2.0
-#: How far the base is from x0, in units of the length.
+#: Distance of the base from x0, in units of the length.
 NEARBY = 0.1
 
 

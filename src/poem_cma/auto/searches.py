@@ -18,9 +18,9 @@ __all__ = [
     "scan_again", "searched",
 ]  # fmt: skip
 
-#: So many results of earlier searches are remembered.
+#: Number of results of earlier searches that are remembered.
 FORMER = 3
-#: Differences of values below so many standard deviations of their own noise are noise.
+#: Differences below this many standard deviations of their own noise are noise.
 NOISE = 4.0
 
 

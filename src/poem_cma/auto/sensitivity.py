@@ -18,7 +18,7 @@ from poem_cma.auto.judge import LIKELY
 
 __all__ = ["Slopes", "begin", "exact", "pairs"]
 
-#: A block has so many pairs for each variable: a few more than unknowns, so that the residuals show the noise.
+#: Pairs for each variable in a block; more pairs than unknowns reveal the noise.
 BLOCK = 1.5
 
 

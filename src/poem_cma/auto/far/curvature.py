@@ -10,11 +10,11 @@ from poem_cma.auto.far.state import Shape, decomposed
 
 __all__ = ["bend"]
 
-#: Memory of the mean curvature, in generations of as many pairs as variables.
+#: Memory of the mean curvature, in generations with as many pairs as variables.
 KEEP = 0.95
-#: The change of C goes half the way to what a curvature asks for, and a curvature counts as 1/4 to 4 of the mean.
+#: C takes half of the change that a curvature suggests, limited to 1/4 to 4 times the mean.
 HALF, MOST = 0.5, 4.0
-#: The mean curvature must be larger than so many of its standard errors.
+#: The mean curvature must exceed this many standard errors.
 SURE = 2.0
 
 

@@ -25,16 +25,16 @@ from poem_cma.run.algorithm import Run
 
 __all__ = ["advance", "requests", "slope"]
 
-#: Where all values are equal, in more generations than samples explain, the step size grows by this factor.
+#: Growth of the step size where all values are equal for longer than samples explain.
 FLAT = 1.1
-#: No step size is longer, also where F is flat or falls for ever: squares of lengths must not overflow.
+#: Largest step size: squares of lengths must not overflow.
 LONGEST = 1e120
-#: Where noise lasts, the step size grows by a factor of 1 + 1 / (d + 10) a generation: over longer distances the
-#: change of F is larger, and noise is not. It stays where the domain cuts the pairs to less than ROOM of their squares.
+#: The step size grows only while the domain leaves pairs this share of their squares. Where noise lasts it grows by
+#: a factor of 1 + 1 / (d + 10) a generation: over longer distances the change of F is larger, and noise is not.
 ROOM = 0.5
-#: It grows until pairs are as long as the way to the other side of a bowl. For a bowl at distance rho the scan finds
-#: h = 2.56 rho / sqrt(d), for then a tenth of the points are lower. This limit falls like n^(-1/4), with n the noisy
-#: generations: so fast may the distance of differences fall while noise averages out (Kiefer and Wolfowitz 1952).
+#: Pairs grow to the width of a bowl, where h = 2.56 rho / sqrt(d). At distance rho a tenth of the points is then
+#: lower. This limit falls like n^(-1/4), with n the noisy generations: so fast may the distance of differences fall
+#: while noise averages out (Kiefer and Wolfowitz 1952).
 BOWL = 2.56
 
 

@@ -16,16 +16,16 @@ from poem_cma._types import Array
 
 __all__ = ["QUARTER", "Noise", "begin", "due", "lasts", "learning_rate", "rules", "share", "size", "update"]
 
-#: Memory of the measurement, in repeated differences, and how many are needed before it says anything.
+#: Memory of the noise measurement, and its minimum, in repeated differences.
 MEMORY, NEEDED = 10.0, 3.0
-#: Noise rules where it makes up more than this share of the squared differences.
+#: Noise dominates above this share of the squared differences.
 DOMINATES = 0.5
-#: Where noise rules, steps become shorter like 1 / sqrt(1 + n / SLOWLY), with n the generations in which it ruled.
+#: Steps shrink like 1 / sqrt(1 + n / SLOWLY) after n generations in which noise dominated.
 SLOWLY = 5.0
-#: The shorter distance, and the share of the squared noise that must be left there for noise to last. The share is 1/16
-#: if noise is proportional to the distance, 1/4 if it comes from jumps, 1 if every evaluation has noise of its own.
+#: Noise lasts if this share of it is left at this fraction of the distance. The share is 1/16 if noise is
+#: proportional to the distance, 1/4 if it comes from jumps, 1 if every evaluation has noise of its own.
 QUARTER, LASTS = 0.25, 1 / 8
-#: Differences beyond so many typical ones are cut: outliers.
+#: Differences beyond this multiple of typical ones are cut as outliers.
 CUT = 3.0
 
 

@@ -12,7 +12,7 @@ from poem_cma.auto.far.noise import begin as no_noise
 
 __all__ = ["Far", "Shape", "begin", "decomposed", "moved"]
 
-#: Above so many variables the covariance is diagonal: a generation would otherwise cost more than its evaluations.
+#: The covariance is diagonal above this many variables, to keep generations cheap.
 MOST_FULL = 100
 
 
@@ -103,8 +103,8 @@ def decomposed(C: Array) -> Shape:
     return Shape(C, np.sqrt(np.maximum(squares, LEAST * squares[-1])), basis)
 
 
-#: If F changes on a share p of the samples, RARE / p of them in a row without a change are no surprise (e^-3 is 5%). A
-#: scan that has seen one change in twelve directions knows no more than that p may be as small as LEAST_SHARE.
+#: If F changes on a share p of samples, RARE / p samples without a change have probability 5% (e^-3). A scan that
+#: has seen one change in twelve directions knows no more than that p may be as small as LEAST_SHARE.
 RARE, LEAST_SHARE = 3.0, 1 / 24
-#: Eigenvalues below this part of the largest are rounding.
+#: Eigenvalues below this fraction of the largest are rounding errors.
 LEAST = 1e-14

@@ -18,15 +18,15 @@ from poem_cma.run.algorithm import Run
 
 __all__ = ["chosen", "cost", "enough", "gradient", "kept", "request"]
 
-#: So many samples must be known.
+#: Number of samples that must be known.
 ENOUGH = 8
-#: So many samples are walked once more; the median cosine of old and new directions must be at least this.
+#: Number of samples walked again, and least median cosine of old and new directions.
 TRIED, SAME = 4, 0.9
-#: Differences are taken over this part of the radius.
+#: Distance of differences as a fraction of the radius.
 BASE = 0.1
-#: The random orders have addresses from here on.
+#: First random address of the order of samples.
 LAPS = 1 << 40
-#: The known directions may take so many numbers.
+#: Most numbers stored for known directions (memory).
 MOST_NUMBERS = 20_000_000
 
 

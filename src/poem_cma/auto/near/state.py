@@ -11,8 +11,8 @@ from poem_cma._types import Array
 __all__ = ["AGAIN", "LEARN", "NO_WALK", "OFF", "TEST", "Evidence", "Memory", "Near", "Walk", "again", "begin"]
 
 
-#: At the end of the budget every known sample is evaluated again so many times. The first passes over the same samples
-#: are worth almost as much as fresh ones, and cost a fraction of a walk; later ones fit the samples and not f.
+#: Repeated evaluations of each known sample; more would fit the samples instead of f. The first passes are worth
+#: almost as much as fresh samples and cost a fraction of a walk.
 PASSES = 8
 
 

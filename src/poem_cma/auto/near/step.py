@@ -19,13 +19,13 @@ from poem_cma.run.algorithm import Run
 
 __all__ = ["TERMS", "moved_to", "step", "usable"]
 
-#: R is changed by this factor, on at least so many terms.
+#: R changes by this factor, after at least this many terms.
 FACTOR, TERMS = 2.0, 8
-#: It is never larger, also where F falls for ever: squares of lengths must not overflow.
+#: Largest R: squares of lengths must not overflow.
 LONGEST = 1e120
-#: A gradient longer than this multiple of the root mean square of those before is cut: walls, blow-ups.
+#: Gradients above this multiple of the root mean square before are cut: walls, outliers.
 CLIP = 10.0
-#: One with larger slopes is left out: values are in units of their differences, and squares must not overflow.
+#: Gradients with larger slopes are left out: squares must not overflow.
 ABSURD = 1e120
 
 

@@ -17,12 +17,12 @@ from poem_cma.run.algorithm import Run
 
 __all__ = ["IN_A_ROW", "given_up", "outside", "rank", "seen"]
 
-#: A gradient lies in a subspace if the part outside is below this part of its length, one hundredth of its square.
-#: Slopes of a walk are not quite those at one point, so that it is never zero where F is curved.
+#: A gradient lies in a subspace if its part outside is below this fraction. Slopes of a walk are not quite those at
+#: one point, so that it is never zero where F is curved.
 OUTSIDE = 0.1
-#: So many gradients in a row must lie in the span of those before.
+#: Number of consecutive gradients that must lie in the span of those before.
 IN_A_ROW = 2
-#: Directions that the estimate of the rank looks at, and what keeps their angles apart from rounding.
+#: Number of directions used to estimate the rank, and protection against rounding.
 MOST, ROUNDING = 100, 1e-9
 
 

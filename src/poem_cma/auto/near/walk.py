@@ -21,18 +21,17 @@ from poem_cma.run.algorithm import Run
 
 __all__ = ["axes_of", "length", "places", "radius", "request", "slopes"]
 
-#: The length of a walk, in units of the radius of the ball: short beside it, long beside rounding.
+#: Length of a walk, in units of the radius: short, but well above rounding.
 LENGTH, LENGTH_SINGLE = 0.01, 0.3
-#: It is at most the radius, also where noise asks for more.
+#: Longest walk, in units of the radius, where noise asks for more.
 LONGEST = 1.0
-#: Values that differ by less than this part of themselves are equal: rounding.
+#: Values within this fraction of themselves are equal, because of rounding.
 EQUAL, EQUAL_SINGLE = 2.0**-44, 2.0**-20
-#: Full walks are taken if so many of them are affordable.
+#: Walks take all axes if the budget allows this many of them.
 WALKS = 64
-#: Otherwise, and where gradients lie in few dimensions, a walk takes so many axes.
+#: Otherwise, and where gradients span few dimensions, a walk takes this many axes.
 FEWEST = 4
-#: The first walks take all axes, if that costs this share of the budget at most: angles between a few gradients tell in
-#: how many dimensions gradients lie.
+#: The first walks take all axes, to estimate the rank, within this share of the budget.
 TRIAL, KNOWN, MOST_KNOWN = 0.2, 3, 16
 
 

@@ -18,13 +18,13 @@ from poem_cma.run.algorithm import Run
 
 __all__ = ["PAIRS", "direction", "joined"]
 
-#: So many pairs are kept.
+#: Number of pairs that are kept.
 PAIRS = 200
-#: T is a difference of projections over this part of the reach.
+#: Distance of the difference for T, as a fraction of the reach.
 SHORT = 1e-6
-#: A pair tells the curvature if the cosine of both is larger.
+#: Least cosine of step and gradient change in a pair.
 COSINE = 1e-10
-#: The first step, in units of the reach.
+#: First step, in units of the reach.
 FIRST = 0.1
 
 

@@ -19,17 +19,17 @@ from poem_cma.run.algorithm import Run
 
 __all__ = ["advance", "requests"]
 
-#: F must fall by this part of what the slope promises.
+#: Least decrease of F, as a fraction of what the slope predicts (Armijo).
 FALLS = 1e-4
-#: The slope must become this part of the first one; after so many trials, which a kink takes, less is asked.
+#: Required reduction of the slope (Wolfe), weaker after this many trials because of kinks.
 FLAT, EARLY, LESS_STEEP = 0.2, 1, 0.9
-#: A line search gives up after so many trials; after fewer with differences on one side, whose slopes are biased.
+#: Most trials of a line search, and fewer with biased one-sided slopes.
 TRIALS, TRIALS_AHEAD = 30, 12
-#: Values that differ by so many roundings are equal, and nothing is won by a step that promises less than one.
+#: Values within this many rounding errors are equal. A step that predicts less is useless.
 ROUNDINGS = 16.0
-#: An end is at a kink if slopes jump there by this part of the first gradient, or if they are still that steep.
+#: An end is a kink if slopes jump by this fraction of the first gradient.
 JUMP = 1e-2
-#: Rounding of values is never below that of this part of the first one.
+#: Rounding errors are at least those of this fraction of the first value.
 SMALL = 1e-6
 
 

@@ -15,7 +15,7 @@ from poem_cma.run.algorithm import Run
 
 __all__ = ["gradient", "jumps", "place", "points", "rounding"]
 
-#: Differences shorter than this part of the others are rounding.
+#: Differences shorter than this fraction of the others are rounding errors.
 LEAST = 1e-6
 
 
