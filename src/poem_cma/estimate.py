@@ -90,9 +90,9 @@ def estimate(values: Array) -> Estimate:
     most = float(np.abs(values).max())
     unit = 2.0 ** max(floor(log2(most)), -1022) if most else 1.0  # squares of 1e300 would overflow
     scaled = values / unit
-    mean = float(scaled.mean())
+    mean = float(scaled[0] + (scaled - scaled[0]).mean())  # exact where all values are equal
     if n == 1:
         return Estimate(unit * mean, nan, 1)
-    spread = float(scaled.std(ddof=1))
+    spread = sqrt(float(((scaled - mean) ** 2).sum()) / (n - 1))
     skewness = n / ((n - 1) * (n - 2)) * float((((scaled - mean) / spread) ** 3).sum()) if n > 2 and spread else 0.0
     return Estimate(unit * mean, unit * spread / sqrt(n), n, skewness)

@@ -10,6 +10,7 @@ from auto_helpers import classification, drive, numbered, regression
 from inside import state_of
 
 import poem_cma as pc
+from poem_cma.auto.gate import NEAR
 
 D = 8
 
@@ -74,9 +75,7 @@ FAR = {
     "steps": lambda seed: lambda x, n: float(np.floor(4.0 * abs(numbered(n, seed).normal(size=D) @ (x - 1.0)))),
     "rounded": lambda seed: rounded(1, seed),
     "counts": counts,
-    "own noise": lambda seed: own_noise(0.3, False, seed),
     "much own noise": lambda seed: own_noise(30.0, False, seed),
-    "own noise that vanishes at x0": lambda seed: own_noise(0.3, True, seed),
     "half precision": lambda seed: halved(regression(np.square, D, seed)),
 }
 
@@ -84,6 +83,16 @@ FAR = {
 @pytest.mark.parametrize("kind", FAR)
 def test_steps_counts_rounding_and_noise_of_its_own_are_far(kind: str) -> None:
     assert not any(near(FAR[kind](seed), seed) for seed in range(20))
+
+
+@pytest.mark.parametrize("vanishes", [False, True])
+def test_little_noise_of_its_own_lengthens_near_differences(vanishes: bool) -> None:
+    """They are trusted where they are long enough to be clear of it; otherwise the run is far."""
+    for seed in range(20):
+        opt = pc.Optimizer(np.zeros(D), budget=2000, seed=seed)
+        gate = state_of(drive(opt, own_noise(0.3, vanishes, seed), lambda s: s.gate.asked > 0)).gate
+        assert not gate.near or (gate.e > 10.0 * NEAR and gate.own > 0.0)
+        assert not gate.noiseless
 
 
 @pytest.mark.parametrize("share", [0.0, 0.05])

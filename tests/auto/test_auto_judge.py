@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import poem_cma as pc
 from poem_cma.auto import judge
-from poem_cma.auto.judge import SURE, t_value
+from poem_cma.auto.judge import LIKELY, SURE, t_value
 
 
 def compared(values: Callable[[int, int], float], candidates: int, most: int) -> judge.Judge:
@@ -95,15 +96,25 @@ def test_one_outlier_decides_nothing(n: int, size: float) -> None:
     assert abs(t_value(a, b)) < 1.0 + 1e-2 * n**0.5
 
 
-def test_the_t_value_is_that_of_the_textbook() -> None:
-    rng = np.random.default_rng(0)
+@pytest.mark.parametrize("n", [2, 3, 4, 8, 30, 300])
+def test_the_t_value_is_that_of_the_textbook_as_a_normal_deviate(n: int) -> None:
+    """Student's t of the paired differences, and the normal deviate with the same probability of being exceeded."""
+    rng = np.random.default_rng(n)
     for scale in (1e-290, 1.0, 1e290):
-        a, b = rng.normal(size=(2, 30))
-        D = a - b
-        expected = D.mean() / (D.std(ddof=1) / np.sqrt(30))
-        assert t_value(scale * a, scale * b) == pytest.approx(expected, rel=1e-6)
-        assert t_value(scale * b, scale * a) == pytest.approx(-expected, rel=1e-6)
+        a, b = rng.normal(size=(2, n))
+        expected = stats.norm.isf(stats.ttest_rel(a, b, alternative="greater").pvalue)
+        assert t_value(scale * a, scale * b) == pytest.approx(expected, abs=0.03 + 0.03 * abs(expected))
+        assert t_value(scale * b, scale * a) == -t_value(scale * a, scale * b)
     assert t_value(a, a) == 0.0
+
+
+@pytest.mark.parametrize("n", [2, 4, 8, 100])
+def test_equal_points_pass_two_and_three_standard_errors_as_rarely_with_few_samples(n: int) -> None:
+    rng, tries = np.random.default_rng(n), 20_000
+    found = np.array([t_value(*rng.normal(size=(2, n))) for _ in range(tries)])
+    for level in (LIKELY, SURE):
+        p = float(stats.norm.sf(level))
+        assert np.mean(found > level) < 1.3 * p + 3.0 * np.sqrt(p / tries)
 
 
 def test_failed_evaluations_count_as_worst() -> None:

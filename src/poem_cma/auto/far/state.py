@@ -59,7 +59,8 @@ class Far(NamedTuple):
     @property
     def spread(self) -> float:
         """A typical distance of a sample along one variable."""
-        return self.sigma * float(np.sqrt(np.mean(self.shape.axes**2)))
+        longest = float(self.shape.axes.max())  # squares of 1e300 would overflow
+        return self.sigma * longest * float(np.sqrt(np.mean((self.shape.axes / longest) ** 2)))
 
 
 def begin(x: Array, h: float, informative: float = 1.0) -> Far:
