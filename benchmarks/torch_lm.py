@@ -179,15 +179,9 @@ def tuned(size: Size, weights: dict[str, Tensor], job: dict[str, Any], passes: i
 
         return closure
 
-<<<<<<< HEAD
     spent, curve, averaged = 0, [(0, test())], []
     if job["rate"] is None:
         opt = Poem(model, seed=seed)
-=======
-    spent, curve = 0, [(0, test())]
-    if job["rate"] is None:
-        opt = Poem(model, seed=seed, average=None)
->>>>>>> docs
     else:
         mezo = Mezo(model, job["rate"], PERTURBATION, seed)
     while spent < passes:
@@ -199,18 +193,12 @@ def tuned(size: Size, weights: dict[str, Tensor], job: dict[str, Any], passes: i
             spent += 2
         if spent >= len(curve) * passes / LOOKS:
             curve.append((spent, test()))
-<<<<<<< HEAD
             if job["rate"] is None:
                 with opt.averaged():
                     averaged.append((spent, test()))
             if not isfinite(curve[-1][1]):
                 break
     return job | {"curve": curve, "averaged": averaged}
-=======
-            if not isfinite(curve[-1][1]):
-                break
-    return job | {"curve": curve}
->>>>>>> docs
 
 
 def ends(results: list[dict[str, Any]], **wanted: Any) -> list[float]:

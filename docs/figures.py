@@ -54,13 +54,9 @@ BY_COMMAND = {
         for suite in ("simulators", "policies", "rough", "noisy-bbob")
     },
     **dict.fromkeys(("result.png", "spectrum.png", "compare.png"), "python docs/pictures.py"),
-<<<<<<< HEAD
-    **dict.fromkeys(("auto-scan.png", "auto-gate.png", "auto-scores.png"), "python docs/figures_auto.py"),
-=======
     **{f"auto-{name}.png": "python docs/figures_auto.py" for name in ("scan", "gate", "scores", "phases")},
     **{f"how-{name}.png": "python docs/figures_auto.py" for name in ("differences", "walk", "far", "scale", "result")},
     **{f"paper-{name}.png": "python docs/figures_paper.py results/full" for name in ("repair", "figure1", "figure2")},
->>>>>>> docs
     "torch-lm.png": "python benchmarks/torch_lm.py --size cpu --passes 4000 --seeds 1 --kinds full",
 }
 

@@ -25,33 +25,19 @@ class Space:
 
     def __init__(self, parametrization: Any) -> None:
         parts = [_affine(data) for data in helpers.list_data(parametrization)]
-<<<<<<< HEAD
         origin, step, lower, upper = (np.concatenate(column, dtype=float) for column in zip(*parts, strict=True))
-=======
-        origin, step, lower, upper = (np.concatenate(column) for column in zip(*parts, strict=True))
->>>>>>> docs
         self._origin, self._step = origin, np.where(step > 0.0, step, 1.0)
         integer = step > 0.0
         #: What `Optimizer` takes.
         self.settings: dict[str, Any] = {}
-<<<<<<< HEAD
         self._domain = Box(lower, upper, integer=integer) if integer.any() else None
         if self._domain is not None:
             self.settings = {"domain": self._domain, "scale": 1.0 / self._step}
-=======
-        if integer.any():
-            self.settings = {"domain": Box(lower, upper, integer=integer), "scale": 1.0 / self._step}
->>>>>>> docs
 
     def from_standardised(self, z: Array) -> Array:
         """The point that is searched."""
         x: Array = (z - self._origin) / self._step
-<<<<<<< HEAD
         return x if self._domain is None else self._domain.project(x)
-=======
-        nearest: Array = self.settings["domain"].project(x) if self.settings else x
-        return nearest
->>>>>>> docs
 
     def to_standardised(self, x: Array) -> Array:
         """The point that Nevergrad gets."""
