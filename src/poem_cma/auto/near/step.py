@@ -13,7 +13,7 @@ from math import sqrt
 import numpy as np
 
 from poem_cma._types import Array
-from poem_cma.auto.judge import LIKELY
+from poem_cma.auto.judge import SURE
 from poem_cma.auto.near.state import NO_WALK, Evidence, Near
 from poem_cma.run.algorithm import Run
 
@@ -45,7 +45,7 @@ def step(near: Near, g: Array, run: Run, fresh: bool) -> Near:
     total, squares, terms = near.evidence
     evidence = Evidence(total + radial, squares + radial * radial, terms + (radial != 0.0))
     s, G, R = near.s + g, near.G + length * length, near.R
-    if evidence.terms >= TERMS and evidence.total * evidence.total > LIKELY**2 * evidence.squares:
+    if evidence.terms >= TERMS and evidence.total * evidence.total > SURE**2 * evidence.squares:
         if evidence.total > 0.0:
             R = R / FACTOR
         elif fresh:  # old samples point away from x0 for ever: they are fitted better and better

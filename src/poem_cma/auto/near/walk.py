@@ -100,7 +100,11 @@ def request(near: Near, run: Run, draws: Draws) -> Request:
 
 
 def slopes(near: Near, run: Run, draws: Draws) -> tuple[Array, float]:
-    """The sum of slopes times axes, and the size of the last slope."""
+    """An estimate of the gradient, and the size of the last slope.
+
+    It is the sum of slopes times axes. Of q among d axes the sum is times d / q: walks of different lengths then
+    estimate the same gradient.
+    """
     walk = near.walk
     _, ways, steps = _path(near, run, draws)
     known = np.flatnonzero(~np.isnan(walk.known))
@@ -111,7 +115,8 @@ def slopes(near: Near, run: Run, draws: Draws) -> tuple[Array, float]:
         changes = np.where(_equal(F[:-1], F[1:], near), 0.0, F[1:] - F[:-1])
     first = known[:-1][single]
     along[first] = np.where(np.isfinite(changes[single]), changes[single], 0.0) / steps[first]
-    return ways.sum(along), abs(float(along[-1]))
+    share = 1.0 if walk.spanned else walk.axes / len(near.x)
+    return ways.sum(along) / share, abs(float(along[-1]))
 
 
 def length(near: Near, mu: float) -> float:
