@@ -11,6 +11,7 @@ from poem_cma._types import Array
 from poem_cma.auto import averages, axes, gate, judge, progress, scan, sensitivity
 from poem_cma.auto.far import generation, noise
 from poem_cma.auto.far.state import Far
+from poem_cma.auto.far.state import again as far_again
 from poem_cma.auto.far.state import moved as far_moved
 from poem_cma.auto.near import phase as near_phase
 from poem_cma.auto.near.state import AGAIN, OFF, Near
@@ -164,6 +165,8 @@ def after_check(s: AutoState, values: list[Array], *_: Any) -> AutoState:
         return s._replace(search=near._replace(memory=near.memory._replace(mode=OFF)))
     if is_near and worse and near_of(s).t >= TERMS:
         return searched(s._replace(search=near_again(near_of(s), best, near_of(s).R / SHORTER)), best)
+    if not is_near and worse:
+        return searched(s._replace(search=far_again(far_of(s), best)), best)
     if regime(s) is not None or s.run.domain.variables is not None:
         return s
     if chosen:

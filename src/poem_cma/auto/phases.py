@@ -73,7 +73,7 @@ def _in_time(s: AutoState, draws: Draws) -> AutoState:
     if sum(r.size for r in plan(s, draws)) <= left:
         return s
     averaged = [*resume.mixed(s), s.average, s.search.x, *s.averages.points[1:]]
-    candidates = [s.run.domain.rounded(x) for x in (*averaged, *s.former, s.scan.found, s.run.x0)]
+    candidates = [s.run.domain.rounded(x) for x in (*averaged, s.progress.x, *s.former, s.scan.found, s.run.x0)]
     judged = judge.begin(candidates, int(s.run.budget - s.clock.nfev))
     return _in_time(s._replace(phase=JUDGE, judge=judged), draws)
 

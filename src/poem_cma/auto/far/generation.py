@@ -18,7 +18,7 @@ from poem_cma._types import Array, IntArray
 from poem_cma.auto.far import noise as of_noise
 from poem_cma.auto.far.curvature import bend
 from poem_cma.auto.far.margin import widened
-from poem_cma.auto.far.rates import Rates, population, rates
+from poem_cma.auto.far.rates import Rates, population, rates, slower
 from poem_cma.auto.far.state import Far, Shape, decomposed
 from poem_cma.auto.request import Draws, Request, at, longest
 from poem_cma.run.algorithm import Run
@@ -83,11 +83,12 @@ def advance(far: Far, run: Run, draws: Draws, address: int, values: list[Array])
     change = float(np.exp(min(1.0, r.c_sigma / r.d_sigma * (size / r.chi - 1.0))))
     sigma = far.sigma * (_longer(far, Z, Y) if of_noise.lasts(far.noise) else change)
 
-    # Covariance. It would grow with every step by values that is longer than usual, and steps with it.
+    # Covariance. It would grow with every step by values that is longer than usual, and steps with it. Its rates fall
+    # with the share of the squared differences that tells about f: ranks of pure noise would turn it at random.
     early = size / np.sqrt(1 - (1 - r.c_sigma) ** (2 * t)) < (1.4 + 2 / (d + 1)) * r.chi
     told = (usual if noisy else 1.0) * step
     long_path = (1 - r.c_c) * far.long_path + early * np.sqrt(r.c_c * (2 - r.c_c) * r.mu_eff) * told
-    C = _covariance(far.shape, r, long_path, Y[order])
+    C = _covariance(far.shape, slower(r, 1.0 - of_noise.share(far.noise)), long_path, Y[order])
     if not (np.isfinite(C).all() and np.isfinite(x).all()):  # F falls for ever, and here floating point ends
         return far
     shape = decomposed(widened(C, sigma, run.domain.steps(x), len(F)))
@@ -169,9 +170,10 @@ def _longer(far: Far, Z: Array, Y: Array) -> float:
 
 def _noise(far: Far, F: Array, values: list[Array]) -> of_noise.Noise:
     if not of_noise.due(far.noise):
-        return far.noise._replace(wait=far.noise.wait - 1)
+        return of_noise.passed(far.noise)
     again = values[1]
-    return of_noise.update(far.noise, np.concatenate([F[:2], F[len(F) - len(again) + 2 :]]), again)
+    close = len(again) - 2
+    return of_noise.update(far.noise, np.concatenate([F[:2], F[len(F) - close :]]), again, len(F) - close)
 
 
 def _samples(far: Far, draws: Draws, address: int) -> Array:

@@ -8,13 +8,14 @@ in proportion to the squared distance, the step size is free; otherwise shorter 
 
 from __future__ import annotations
 
+from math import ceil
 from typing import NamedTuple
 
 import numpy as np
 
 from poem_cma._types import Array
 
-__all__ = ["QUARTER", "Noise", "begin", "due", "lasts", "learning_rate", "rules", "share", "size", "update"]
+__all__ = ["QUARTER", "Noise", "begin", "due", "lasts", "learning_rate", "passed", "rules", "share", "size", "update"]
 
 #: Memory of the noise measurement, and its minimum, in repeated differences.
 MEMORY, NEEDED = 10.0, 3.0
@@ -27,6 +28,8 @@ SLOWLY = 5.0
 QUARTER, LASTS = 0.25, 1 / 8
 #: Differences beyond this multiple of typical ones are cut as outliers.
 CUT = 3.0
+#: Once enough differences are known, repeated evaluations take at most this share of the others.
+COST = 0.2
 
 
 class Noise(NamedTuple):
@@ -79,8 +82,16 @@ def learning_rate(noise: Noise) -> float:
     return float((1.0 + noise.ruled / SLOWLY) ** -0.5)
 
 
-def update(noise: Noise, first: Array, again: Array) -> Noise:
-    """With the values on a xi and on another one, of two points and, where noise rules, of two points close by."""
+def passed(noise: Noise) -> Noise:
+    """After a generation in which no difference was repeated."""
+    return noise._replace(wait=noise.wait - 1, ruled=noise.ruled + rules(noise))
+
+
+def update(noise: Noise, first: Array, again: Array, size: int) -> Noise:
+    """With the values on a xi and on another one, of two points and, where noise rules, of two points close by.
+
+    A generation has so many samples.
+    """
     D, E = np.diff(first)[::2], np.diff(again)[::2]
     if not np.isfinite(D + E).all():
         return noise
@@ -96,6 +107,8 @@ def update(noise: Noise, first: Array, again: Array) -> Noise:
         clean=clean,
         wait=min(2 ** (clean - 2), 64) - 1 if clean > 2 else 0,
     )
+    if noise.seen >= NEEDED and not clean:
+        noise = noise._replace(wait=ceil((len(first) + len(again) - 2) / (COST * size)) - 1)
     if len(D) > 1:
         noise = noise._replace(
             rest=keep * noise.rest + (D[0] - E[0]) ** 2, short=keep * noise.short + (D[1] - E[1]) ** 2

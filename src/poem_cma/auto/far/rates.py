@@ -12,7 +12,7 @@ import numpy as np
 
 from poem_cma._types import Array
 
-__all__ = ["Rates", "population", "rates"]
+__all__ = ["Rates", "population", "rates", "slower"]
 
 
 class Rates(NamedTuple):
@@ -55,3 +55,8 @@ def rates(d: int, size: int, full: bool) -> Rates:
     negative = negative / -negative.sum() * most
     chi = float(np.sqrt(d) * (1 - 1 / (4 * d) + 1 / (21 * d * d)))
     return Rates(size, positive, negative, mu_eff, c_sigma, d_sigma, c_c, c_1, c_mu, chi)
+
+
+def slower(r: Rates, share: float) -> Rates:
+    """The rates of a covariance that learns from this share of what values say."""
+    return r._replace(c_1=share * r.c_1, c_mu=share * r.c_mu)

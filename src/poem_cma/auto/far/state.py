@@ -10,7 +10,7 @@ from poem_cma._types import Array
 from poem_cma.auto.far.noise import Noise
 from poem_cma.auto.far.noise import begin as no_noise
 
-__all__ = ["Far", "Shape", "begin", "decomposed", "moved"]
+__all__ = ["Far", "Shape", "again", "begin", "decomposed", "moved"]
 
 #: The covariance is diagonal above this many variables, to keep generations cheap.
 MOST_FULL = 100
@@ -84,6 +84,12 @@ def begin(x: Array, h: float, informative: float = 1.0) -> Far:
         no_noise(),
         sigma,
     )
+
+
+def again(far: Far, x: Array) -> Far:
+    """The search at an earlier point, without the path that has led away from it."""
+    zero = np.zeros(len(x))
+    return far._replace(x=x, path=zero, long_path=zero)
 
 
 def moved(far: Far, x: Array, way: Array) -> Far:
