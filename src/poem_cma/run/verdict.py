@@ -21,13 +21,18 @@ ENDLESS = 1e7
 
 
 def judge(result: Result, opt: Optimizer) -> None:
-    """Change the status of a result that is no improvement on x0, and put the reason before the message."""
+    """Change the status of a result that is no improvement on x0, and put the reason before the message.
+
+    Where the gain is positive, but its interval holds zero, the message says so at its end.
+    """
     if result.status not in LOOKED_AT or not opt.nfev:
         return
     found = _failing(result, opt)
     if found is not None:
         result.status, reason = found
         result.message = f"{reason}; {result.message}"
+    elif result.gain.low < 0.0:
+        result.message += f"; x may be no better than x0: the gain is {result.gain}"
 
 
 def _failing(result: Result, opt: Optimizer) -> tuple[int, str] | None:
