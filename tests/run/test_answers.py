@@ -162,6 +162,23 @@ def test_a_function_that_falls_for_ever_is_no_success(noise: float) -> None:
     assert bounded.success
 
 
+def test_a_run_that_a_callback_ends_is_no_success_either_without_a_gain() -> None:
+    """From the minimum, after three steps."""
+
+    def stop(intermediate_result: pc.Result) -> None:
+        if intermediate_result.nit == 3:
+            raise StopIteration
+
+    result = pc.minimize(bowl, np.ones(2), sample=normal, budget=300, seed=0, callback=stop, method="poem")
+    assert result.gain.mean < 0.0
+    assert not result.success
+    assert result.message.startswith("x is not better than x0")
+    assert result.message.endswith("the callback stopped the run")
+    better = pc.minimize(bowl, np.zeros(2), sample=normal, budget=300, seed=0, callback=stop, method="poem")
+    assert better.gain.mean > 0.0
+    assert better.success
+
+
 def test_a_good_run_is_a_success() -> None:
     result = pc.minimize(bowl, np.zeros(2), sample=normal, budget=1000, seed=0)
     assert result.success

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 __all__ = ["judge"]
 
-#: The ends of a run that are looked at: those that nobody has asked for.
-LOOKED_AT = (Status.BUDGET, Status.CONVERGED, Status.TIME)
+#: The ends of a run that are looked at: all that can be a success, but for a target that is reached.
+LOOKED_AT = (Status.BUDGET, Status.CONVERGED, Status.TIME, Status.CALLBACK)
 #: F falls without bound if it is still lower at a distance from x0 that is so many times the scale of x0.
 ENDLESS = 1e7
 
