@@ -136,6 +136,13 @@ def test_a_constant_function_is_no_success(method: str) -> None:
     assert "the budget of 300 calls is spent" in result.message
 
 
+def test_a_minimum_between_equal_values_is_not_taken_for_a_constant() -> None:
+    """The two points of a pair are mirror images, with equal values here; from pair to pair the values change."""
+    result = pc.minimize(lambda x: float(np.abs(x).sum()), np.zeros(3), budget=300, seed=0, method="poem")
+    assert result.status in (Status.UNMOVED, Status.NOT_BETTER)
+    assert "x0" in result.message.split(";")[0]
+
+
 def test_a_run_from_the_minimum_is_no_success() -> None:
     result = pc.minimize(lambda x: float(np.abs(x).sum()), np.zeros(3), budget=1000, seed=0)
     assert not result.success
@@ -236,8 +243,21 @@ def test_a_target_of_a_maximum_is_reached_from_below() -> None:
         ({"bounds": [(0, 1)], "domain": pc.Ball(1.0)}, "not both"),
         ({"bounds": 3}, "a pair \\(lower, upper\\) for each variable"),
         ({"bounds": [(0, 1, 2)] * 2}, "a pair \\(lower, upper\\) for each variable"),
+        (
+            {"bounds": ([0, 0], [1, 1])},
+            "one value twice; lower and upper bounds in two lists are scipy",
+        ),
+        ({"domain": [(0, 1)] * 2}, "pairs \\(lower, upper\\) are given as bounds="),
+        ({"budget": True}, "whole number of calls, not True"),
+        ({"budget": "100"}, "whole number of calls, not '100'"),
+        ({"x0": None}, "x0 must be a vector of numbers, not None"),
+        ({"scale": "wide"}, "scale must be a number or have one entry for each variable, not 'wide'"),
+        ({"maximize": "no"}, "maximize must be True or False, not 'no'"),
+        ({"target": "low"}, "target must be a finite number, not 'low'"),
+        ({"time_limit": "1 h"}, "time_limit must be a positive number of seconds, not '1 h'"),
+        ({"callback": 3}, "callback must be callable, not 3"),
     ],
 )
 def test_a_wrong_call_gets_one_clear_line(wrong: dict[str, Any], says: str) -> None:
-    with pytest.raises(ValueError, match=says):
-        pc.minimize(bowl, np.zeros(2), **{"sample": normal, "budget": 100, **wrong})
+    with pytest.raises((ValueError, TypeError), match=says):
+        pc.minimize(bowl, **{"x0": np.zeros(2), "sample": normal, "budget": 100, **wrong})

@@ -40,4 +40,9 @@ def _box(bounds: Any) -> Any:
             f"bounds must be a pair (lower, upper) for each variable, None where there is no bound, or a "
             f"scipy.optimize.Bounds, not {bounds!r}"
         ) from None
+    if (lower == upper).all():
+        raise ValueError(
+            f"bounds must be a pair (lower, upper) for each variable, but each pair of {bounds!r} is one value twice; "
+            "lower and upper bounds in two lists are scipy.optimize.Bounds(lower, upper)"
+        )
     return Box(float(lower[0]), float(upper[0])) if np.ndim(bounds[0]) == 0 else Box(lower, upper)

@@ -37,7 +37,8 @@ def judge(result: Result, opt: Optimizer) -> None:
 
 def _failing(result: Result, opt: Optimizer) -> tuple[int, str] | None:
     x0, better = opt.start, "lower" if opt.sign > 0.0 else "higher"
-    if opt.constant:
+    without_samples = not opt._state.run.sampled  # then values that differ between steps differ because of x
+    if opt.constant and not (without_samples and opt.value[1] > 0.0):
         return Status.CONSTANT, f"F seems to be constant: in {opt.nfev} evaluations no value has changed with x"
     if np.array_equal(result.x, x0):
         if np.array_equal(result.x_last, x0):
