@@ -108,5 +108,5 @@ def _skewness(deviations: Array) -> float:
     skewness. Water Resources Research 11.
     """
     n = len(deviations)
-    g = float((deviations**3).mean()) * (n / (n - 1)) ** 1.5
+    g = float((deviations**3).mean()) * sqrt(n / (n - 1)) ** 3
     return g * (1.0 + 6.51 / n + 20.20 / n**2 + (1.48 / n + 6.77 / n**2) * g * g)
