@@ -27,7 +27,7 @@ class Estimate(NamedTuple):
     samples : int
         How many evaluations the mean is made of.
     skewness : float
-        Of these evaluations.
+        Of a single evaluation, estimated from these.
     """
 
     mean: float
@@ -37,7 +37,11 @@ class Estimate(NamedTuple):
 
     @property
     def low(self) -> float:
-        """The lower end of the 95% interval, Student's t interval with a correction for skewness (Hall 1992)."""
+        """The lower end of the 95% interval.
+
+        The interval holds Student's t interval, and the one that is corrected for skewness (Hall 1992). The skewness of
+        a few values is itself uncertain, so that it makes the interval wider, but never narrower, on either side.
+        """
         return self._end(1.0)
 
     @property
@@ -57,9 +61,8 @@ class Estimate(NamedTuple):
         from scipy.special import stdtrit  # not before an interval is asked for: SciPy takes time to be imported
 
         t, a = side * float(stdtrit(self.samples - 1, 0.5 + 0.5 * LEVEL)), self.skewness / sqrt(self.samples)
-        if abs(a) >= SYMMETRIC:
-            t = 3.0 / a * (cbrt(1.0 + a * (t - a / 6.0)) - 1.0)
-        return self.mean - t * self.stderr
+        corrected = 3.0 / a * (cbrt(1.0 + a * (t - a / 6.0)) - 1.0) if abs(a) >= SYMMETRIC else t
+        return self.mean - side * max(side * t, side * corrected) * self.stderr
 
     def to_dict(self) -> dict[str, float | None]:
         """The numbers by name, with None for those that are not known, as JSON wants them."""
@@ -94,5 +97,16 @@ def estimate(values: Array) -> Estimate:
     if n == 1:
         return Estimate(unit * mean, nan, 1)
     spread = sqrt(float(((scaled - mean) ** 2).sum()) / (n - 1))
-    skewness = n / ((n - 1) * (n - 2)) * float((((scaled - mean) / spread) ** 3).sum()) if n > 2 and spread else 0.0
-    return Estimate(unit * mean, unit * spread / sqrt(n), n, skewness)
+    return Estimate(unit * mean, unit * spread / sqrt(n), n, _skewness((scaled - mean) / spread) if spread else 0.0)
+
+
+def _skewness(deviations: Array) -> float:
+    """The skewness of a variable, from the deviations of its values in units of their standard deviation.
+
+    The skewness of few values is on average far less than that of the variable. For the gamma family the polynomial
+    makes up for this. Bobée, B. and Robitaille, R. (1975). Correction of bias in the estimation of the coefficient of
+    skewness. Water Resources Research 11.
+    """
+    n = len(deviations)
+    g = float((deviations**3).mean()) * sqrt(n / (n - 1)) ** 3
+    return g * (1.0 + 6.51 / n + 20.20 / n**2 + (1.48 / n + 6.77 / n**2) * g * g)

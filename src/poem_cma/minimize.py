@@ -50,8 +50,9 @@ def minimize(
     fun : callable
         ``fun(x) -> float``, or ``fun(x, xi) -> float`` where `sample` is given.
     x0 : array_like, a nest of arrays and numbers, or Result
-        Where to start. From the `Result` of an earlier run with the same method and domain, the search continues at its
-        x, over the distances and with the covariance that were learned. A point outside the domain is projected on it,
+        Where to start. From the `Result` of an earlier run with the same method, the search continues at its x, over
+        the distances and with the covariance that were learned, and in its domain, unless another one is given. A point
+        outside the domain is projected on it,
         with a warning. A dictionary, list, tuple, named tuple or dataclass of arrays and numbers, nested at will, is
         given to `fun` in the same form, and so are the points of the result. A number may be declared as `Real` or
         `Integer`, with its bounds. ``vectorized``: each leaf has a first axis more.
@@ -133,7 +134,7 @@ def minimize(
     """
     return run(
         Problem(fun, sample, vectorized, on_failure, maximize),
-        Search(x0, method, domain_of(domain, bounds), scale, budget, evaluate, paired, seed, batch, ahead),
+        Search(x0, method, domain_of(domain, bounds, x0), scale, budget, evaluate, paired, seed, batch, ahead),
         Stops(callback, target, time_limit),
         Place(workers, store, name, progress=progress),
     )

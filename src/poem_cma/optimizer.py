@@ -43,8 +43,8 @@ class Optimizer(Lanes):
     Parameters
     ----------
     x0 : array_like or Result
-        Where to start. From a Result the run continues with what its run has learned, if the method, the scale and
-        the domain are the same.
+        Where to start. From a Result the run continues with what its run has learned, if the method and the scale are
+        the same, and in its domain, unless another one is given.
     method : str or Method
         "auto", "poem-cma", "poem", "tpbco", "tpge", "rsnso", or one made by a constructor in `poem_cma.methods`.
     domain : optional
@@ -89,7 +89,7 @@ class Optimizer(Lanes):
         maximize: bool = False,
         bounds: Any = None,
     ) -> None:
-        domain = domain_of(domain, bounds)
+        domain = domain_of(domain, bounds, x0)
         earlier, x0 = (x0.learned, x0.x) if isinstance(x0, Result) else (None, x0)
         x = check_x0(x0)
         self.method = by_name(method)
@@ -246,7 +246,7 @@ class Optimizer(Lanes):
         s = self._state
         distance, search = self._algorithm.learned(self._active, s)
         used = s.asked, s.samples
-        return Learned(repr(self._active), self.scale, distance, search, s.spectrum, used)
+        return Learned(repr(self._active), self.scale, distance, search, s.spectrum, used, self.domain)
 
     def _status(self) -> tuple[int, str]:
         if self.failures and self.failures == self._nfev:

@@ -75,7 +75,7 @@ def replicate(
     True
     """
     problem = Problem(fun, sample, vectorized, on_failure)
-    search = Search(x0, method, domain_of(domain, bounds), scale, budget, evaluate, paired, batch=batch)
+    search = Search(x0, method, domain_of(domain, bounds, x0), scale, budget, evaluate, paired, batch=batch)
     return _replicas(problem, search, seeds)
 
 

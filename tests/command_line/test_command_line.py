@@ -6,6 +6,7 @@ import csv
 import json
 import os
 import pathlib
+import re
 import signal
 import sqlite3
 import subprocess
@@ -40,6 +41,14 @@ def slow(x):
     time.sleep(0.05)
     return float(abs(x - 0.3).sum())
 number = 3
+def typo(x):
+    return x.summ()
+def beyond(x):
+    raise ValueError("math domain error")
+def text(x):
+    return "3.2"
+def day(p):
+    return 1.0 - (p["rate"] - 0.1) ** 2 - (p["servers"] - 7) ** 2
 def line(p):
     return float(abs(p["w"] - 0.3).sum() + abs(p["inner"]["b"] - 1.0))
 """
@@ -188,6 +197,51 @@ def test_bad_input_is_one_clear_line(folder: pathlib.Path, words: list[str], mes
     assert message in err
     if code == 1:
         assert len(err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "says", "where"),
+    [
+        ("typo", "the function raised AttributeError: ", "return x.summ()"),
+        ("beyond", "the function raised ValueError: math domain error", "in beyond"),
+    ],
+)
+def test_a_function_that_fails_shows_its_own_traceback(folder: pathlib.Path, name: str, says: str, where: str) -> None:
+    code, out, err = command("minimize", f"mine.py:{name}", "--x0", "0,0", "--budget", "100")
+    assert (code, out) == (1, "")
+    assert err.startswith(f"poem-cma: {says}")
+    assert where in err
+    assert "command_line/run.py" not in err  # no frames of the process that waits for the answers
+
+
+def test_a_function_that_returns_text_gets_one_line(folder: pathlib.Path) -> None:
+    code, _, err = command("minimize", "mine.py:text", "--x0", "0,0", "--budget", "100")
+    assert code == 1
+    assert err.strip() == "poem-cma: fun must return a number, but returned '3.2' (TypeError: text is no number)"
+
+
+def test_a_program_that_fails_shows_what_it_wrote(folder: pathlib.Path) -> None:
+    program = f"'{sys.executable}' -c 'raise ValueError(3)' {{x}}"
+    code, out, err = command("minimize", "--command", program, "--x0", "0,0", "--budget", "100")
+    assert (code, out) == (1, "")
+    assert "ended with exit code 1" in err.splitlines()[0]
+    assert err.splitlines()[-1] == "ValueError: 3"
+
+
+def test_names_without_x0(folder: pathlib.Path) -> None:
+    """A store of a run that was started with names has them, for functions and for programs."""
+    names = ["--bounds", "rate=1e-3:1:log,servers=1:20:int", "--budget", "100", "--seed", "0", "--store"]
+    code, out, err = command("minimize", "mine.py:day", *names, "run.db", "--maximize", "--json")
+    assert code == 0, err
+    assert json.loads(out)["x"]["servers"] == 7
+    assert json.loads(out)["gain"]["mean"] > 0.0
+    program = f"'{sys.executable}' -c 'import sys; print(abs(float(sys.argv[1]) - 0.1))' {{x}}"
+    assert command("minimize", "--command", program, *names, "other.db")[0] == 0
+    for store in ("run.db", "other.db"):
+        code, out, err = command("show", store, "--plot", "run.png")
+        assert code == 0, err
+        assert re.search(r"\n +rate +0\.\d+ +\S+%", out)
+        assert re.search(r"\n +servers +\d+ +", out)
 
 
 @pytest.mark.parametrize("verb", ["show", "export", "resume"])

@@ -45,10 +45,11 @@ def test_a_box_projects_on_its_integers() -> None:
         (lambda: pc.Box(0.0, 1.0, integer=2), "integer must be True, False or a 1-D array"),
         (lambda: pc.Integer(1, 5, start=2.5), r"start must be in Integer\(1, 5\), got 2.5"),
         (lambda: pc.Real(-1.0, 5.0, log=True), "positive lower bound"),
+        (lambda: pc.Integer("one", 5), "lower must be a number, got 'one'"),
     ],
 )
 def test_what_cannot_be(make: Callable[[], Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((ValueError, TypeError), match=message):
         make()
 
 

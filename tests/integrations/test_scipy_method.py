@@ -72,6 +72,25 @@ def test_scipys_options_have_their_meaning(capsys: pytest.CaptureFixture[str]) -
     assert solve(options={"maxfev": None, "maxfun": 200}).nfev == 200
 
 
+def test_a_run_that_maxiter_ends_is_judged() -> None:
+    result = scipy.optimize.minimize(
+        lambda x: float(np.abs(x).sum()), np.zeros(3), method=pc.scipy_method,
+        options={"maxiter": 3, "method": "poem", "seed": 0},
+    )  # fmt: skip
+    assert not result.success
+    assert "x0" in result.message.split(";")[0]
+    assert "maxiter=3, is reached" in result.message
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [({"maxiter": 0}, "maxiter must be"), ({"maxiter": "9"}, "maxiter must be"), ({"xtol": "a"}, "tol must be")],
+)
+def test_options_of_the_wrong_kind_get_one_clear_line(options: dict[str, Any], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        solve(options=options)
+
+
 def test_tol_ends_the_run_when_the_point_has_settled() -> None:
     loose, tight = (solve(tol=tol, options={"maxfev": 20_000}) for tol in (0.3, 0.02))
     assert "tol=0.3" in loose.message

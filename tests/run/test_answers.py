@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -33,12 +34,32 @@ def test_the_interval_of_symmetric_values_is_students() -> None:
     np.testing.assert_allclose([found.low, found.high], [low, high], rtol=1e-6)
 
 
-@pytest.mark.parametrize(("n", "shape"), [(10, 1.0), (15, 1.0), (50, 1.0), (10, 100.0)])
-def test_the_interval_covers_the_mean_of_skewed_values(n: int, shape: float) -> None:
-    """Student's interval covers the mean of ten exponential values in 90% of the cases."""
+#: Random values with mean zero: symmetric, with heavy tails, skewed a little, and skewed much.
+VALUES: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
+    "normal": lambda rng, n: rng.normal(size=n),
+    "student": lambda rng, n: rng.standard_t(3, size=n),
+    "gamma": lambda rng, n: rng.gamma(4.0, size=n) - 4.0,
+    "exponential": lambda rng, n: 1.0 - rng.exponential(size=n),
+    "log-normal": lambda rng, n: np.exp(rng.normal(size=n)) - np.exp(0.5),
+}
+
+
+@pytest.mark.parametrize("n", [10, 15, 50])
+@pytest.mark.parametrize("draw", VALUES.values(), ids=VALUES)
+def test_the_interval_covers_the_mean_of_any_values(draw: Callable[..., np.ndarray], n: int) -> None:
+    """Student's interval covers the mean of ten log-normal values in 84% of the cases."""
     rng, cases = np.random.default_rng(n), 2000
-    held = sum(e.low <= shape <= e.high for e in (estimate(rng.gamma(shape, size=n)) for _ in range(cases)))
-    assert abs(held / cases - 0.95) < 0.015
+    held = sum(e.low <= 0.0 <= e.high for e in (estimate(draw(rng, n)) for _ in range(cases)))
+    assert 0.93 <= held / cases <= 0.98
+
+
+@pytest.mark.parametrize("n", [10, 20, 90])
+@pytest.mark.parametrize("skewness", [1.0, 2.0, 3.0])
+def test_the_skewness_is_that_of_the_variable(n: int, skewness: float) -> None:
+    """The skewness of ten exponential values is 1 on average, and that of their distribution is 2."""
+    rng = np.random.default_rng(n)
+    found = np.mean([estimate(-rng.gamma(4.0 / skewness**2, size=n)).skewness for _ in range(4000)])
+    assert found == pytest.approx(-skewness, rel=0.15)
 
 
 @pytest.mark.parametrize("factor", [1e300, 1e-300, -2.0])
@@ -115,6 +136,13 @@ def test_a_constant_function_is_no_success(method: str) -> None:
     assert "the budget of 300 calls is spent" in result.message
 
 
+def test_a_minimum_between_equal_values_is_not_taken_for_a_constant() -> None:
+    """The two points of a pair are mirror images, with equal values here; from pair to pair the values change."""
+    result = pc.minimize(lambda x: float(np.abs(x).sum()), np.zeros(3), budget=300, seed=0, method="poem")
+    assert result.status in (Status.UNMOVED, Status.NOT_BETTER)
+    assert "x0" in result.message.split(";")[0]
+
+
 def test_a_run_from_the_minimum_is_no_success() -> None:
     result = pc.minimize(lambda x: float(np.abs(x).sum()), np.zeros(3), budget=1000, seed=0)
     assert not result.success
@@ -139,6 +167,23 @@ def test_a_function_that_falls_for_ever_is_no_success(noise: float) -> None:
     assert result.message.startswith("F falls without bound")
     bounded = pc.minimize(lambda x: float(-x.sum()), np.zeros(3), bounds=[(-1, 1e9)] * 3, budget=3000, seed=0)
     assert bounded.success
+
+
+def test_a_run_that_a_callback_ends_is_no_success_either_without_a_gain() -> None:
+    """From the minimum, after three steps."""
+
+    def stop(intermediate_result: pc.Result) -> None:
+        if intermediate_result.nit == 3:
+            raise StopIteration
+
+    result = pc.minimize(bowl, np.ones(2), sample=normal, budget=300, seed=0, callback=stop, method="poem")
+    assert result.gain.mean < 0.0
+    assert not result.success
+    assert result.message.startswith("x is not better than x0")
+    assert result.message.endswith("the callback stopped the run")
+    better = pc.minimize(bowl, np.zeros(2), sample=normal, budget=300, seed=0, callback=stop, method="poem")
+    assert better.gain.mean > 0.0
+    assert better.success
 
 
 def test_a_good_run_is_a_success() -> None:
@@ -198,8 +243,21 @@ def test_a_target_of_a_maximum_is_reached_from_below() -> None:
         ({"bounds": [(0, 1)], "domain": pc.Ball(1.0)}, "not both"),
         ({"bounds": 3}, "a pair \\(lower, upper\\) for each variable"),
         ({"bounds": [(0, 1, 2)] * 2}, "a pair \\(lower, upper\\) for each variable"),
+        (
+            {"bounds": ([0, 0], [1, 1])},
+            "one value twice; lower and upper bounds in two lists are scipy",
+        ),
+        ({"domain": [(0, 1)] * 2}, "pairs \\(lower, upper\\) are given as bounds="),
+        ({"budget": True}, "whole number of calls, not True"),
+        ({"budget": "100"}, "whole number of calls, not '100'"),
+        ({"x0": None}, "x0 must be a vector of numbers, not None"),
+        ({"scale": "wide"}, "scale must be a number or have one entry for each variable, not 'wide'"),
+        ({"maximize": "no"}, "maximize must be True or False, not 'no'"),
+        ({"target": "low"}, "target must be a finite number, not 'low'"),
+        ({"time_limit": "1 h"}, "time_limit must be a positive number of seconds, not '1 h'"),
+        ({"callback": 3}, "callback must be callable, not 3"),
     ],
 )
 def test_a_wrong_call_gets_one_clear_line(wrong: dict[str, Any], says: str) -> None:
-    with pytest.raises(ValueError, match=says):
-        pc.minimize(bowl, np.zeros(2), **{"sample": normal, "budget": 100, **wrong})
+    with pytest.raises((ValueError, TypeError), match=says):
+        pc.minimize(bowl, **{"x0": np.zeros(2), "sample": normal, "budget": 100, **wrong})

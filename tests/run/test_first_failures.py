@@ -55,6 +55,23 @@ def test_a_process_sends_its_traceback() -> None:
     assert "return float(x.summ())" in shown
 
 
+class TwoPartsError(Exception):
+    """Cannot be pickled: it is made of two arguments, and keeps one."""
+
+    def __init__(self, what: str, where: int) -> None:
+        super().__init__(f"{what} at {where}")
+
+
+def unpicklable(x: np.ndarray) -> float:
+    raise TwoPartsError("no solution", 7)
+
+
+def test_an_exception_that_cannot_be_sent_is_told_by_its_text_and_traceback() -> None:
+    with pytest.raises(RuntimeError, match="TwoPartsError: no solution at 7") as caught:
+        pc.minimize(unpicklable, np.ones(3), budget=300, seed=0, workers=1)
+    assert "in unpicklable" in "".join(traceback.format_exception(caught.value))
+
+
 @pytest.mark.parametrize("failing", [(1,), (1, 2), (2, 3, 4, 5), (1, 2, 4, 5, 6)])
 def test_failures_beside_numbers_are_dropped_and_counted(failing: tuple[int, ...]) -> None:
     calls = 0

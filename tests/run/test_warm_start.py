@@ -113,6 +113,34 @@ def test_a_nest_continues_in_its_form() -> None:
     assert fun(second.x) <= fun(first.x)
 
 
+def test_it_stays_in_the_domain_with_its_kinds_of_variables() -> None:
+    """The domain of the first run holds for the second, unless another one is given."""
+    seen: list[Any] = []
+
+    def fun(p: dict[str, Any]) -> float:
+        seen.append(p)
+        return (p["servers"] - 25) ** 2 + (np.log10(p["rate"]) + 3.0) ** 2
+
+    space = {"servers": pc.Integer(1, 20), "rate": pc.Real(1e-6, 1.0, log=True)}
+    first = pc.minimize(fun, space, budget=200, seed=0)
+    second = pc.minimize(fun, first, budget=200, seed=1)
+    assert {type(p["servers"]) for p in seen} == {int}
+    assert all(1 <= p["servers"] <= 20 and 1e-6 <= p["rate"] <= 1.0 for p in seen)
+    assert second.x["servers"] == 20
+    third = pc.minimize(fun, first, domain={"servers": pc.Integer(1, 30)}, budget=300, seed=1)
+    assert third.x["servers"] == 25
+
+
+@pytest.mark.parametrize("method", ["auto", "poem"])
+def test_bounds_need_not_be_given_again(method: str) -> None:
+    first = pc.minimize(weighted, np.zeros(6), bounds=(0, 0.5), budget=300, seed=0, method=method)
+    told, known = (
+        pc.minimize(weighted, first, budget=300, seed=1, method=method, **more) for more in ({"bounds": (0, 0.5)}, {})
+    )
+    assert told.x.tobytes() == known.x.tobytes()
+    assert repr(pc.Optimizer(first, method=method, budget=300).domain) == repr(pc.Box(0.0, 0.5).for_dimension(6))
+
+
 def test_a_stored_run_can_continue_a_result(tmp_path: Any) -> None:
     first = pc.minimize(weighted, np.zeros(6), budget=300, seed=0)
     plain = pc.minimize(weighted, first, budget=400, seed=1)

@@ -58,7 +58,8 @@ def _do(work: Callable[[], int | None]) -> None:
     try:
         code = work()
     except CommandError as error:
-        typer.echo(f"poem-cma: {printable(str(error))}", err=True)
+        lines = [printable(line) for line in str(error).splitlines()]
+        typer.echo("poem-cma: " + "\n".join(lines), err=True)
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
         raise typer.Exit(130) from None
@@ -91,8 +92,11 @@ def minimize(
     batch: Annotated[Text, _option('xi\'s a step, or "auto" to keep all workers busy.')] = None,
     ahead: Annotated[Text, _option("Steps that are asked before the one under way is complete.")] = None,
     paired: Paired = None,
-    evaluate: Annotated[Text, _option("Fresh calls that measure the result.")] = None,
-    stop_below: Annotated[Text, _option("Stop when recent values are below.", "VALUE")] = None,
+    maximize: Annotated[bool | None, typer.Option("--maximize", help="Look for the largest mean.")] = None,
+    evaluate: Annotated[Text, _option("Fresh samples that measure the result, by two calls each.")] = None,
+    stop_below: Annotated[
+        Text, _option("Stop when recent values are below; with --maximize, when they are above.", "VALUE")
+    ] = None,
     time_limit: TimeLimit = None,
     on_failure: Annotated[Text, _option("drop or raise: what a failed call does.", "WHAT")] = None,
     seed: Seed = None,

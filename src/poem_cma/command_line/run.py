@@ -15,10 +15,11 @@ from poem_cma.command_line.bounds import as_box, as_nest, middles, names_of
 from poem_cma.command_line.settings import combined
 from poem_cma.command_line.target import CommandError, Target
 from poem_cma.domains.sets import Ball, L1Ball, Simplex
-from poem_cma.external import Program, draw_seed
+from poem_cma.external import Program, ProgramError, draw_seed
 from poem_cma.paper.dimension import effective_dimension
 from poem_cma.result import Result, Status
-from poem_cma.run.failures import printable
+from poem_cma.run.failure import trace_of
+from poem_cma.run.failures import described, printable
 from poem_cma.run.front import run
 from poem_cma.run.settings import Place, Problem, Search, Stops
 from poem_cma.store import StoreError, View
@@ -76,14 +77,23 @@ def _run(settings: dict[str, Any], as_json: bool) -> int:
         warnings.showwarning = _warn  # type: ignore[assignment]
         try:
             result = _minimize(settings)
-        except _EXPECTED as error:
-            raise CommandError(_one_line(error)) from None
+        except Exception as error:
+            raise _as_command_error(error) from None
     _print(_result_as_json(result) if as_json else _result_as_text(result))
     if result.status == Status.INTERRUPTED:
         if "store" in settings:
             print(f"go on with: poem-cma resume {settings['store']}", file=sys.stderr)  # noqa: T201
         return 130
     return 0 if result.success else 1
+
+
+def _as_command_error(error: Exception) -> Exception:
+    """What the user is told: of a function that fails its traceback, of a program what it has written, else a line."""
+    if isinstance(error, ProgramError):
+        return CommandError(str(error))
+    if trace := trace_of(error):
+        return CommandError(f"the function raised {described(error)}\n{trace.strip()}")
+    return CommandError(_one_line(error)) if isinstance(error, _EXPECTED) else error
 
 
 def _minimize(s: dict[str, Any]) -> Result:
@@ -99,7 +109,7 @@ def _minimize(s: dict[str, Any]) -> Result:
         launch["sample"] = sample.place
     given = {name: s[name] for name in Search._fields if name in s}
     return run(
-        Problem(fun, sample, on_failure=s.get("on_failure", "drop")),
+        Problem(fun, sample, on_failure=s.get("on_failure", "drop"), maximize=s.get("maximize", False)),
         Search(**given | {"x0": _x0(s), "domain": _domain(s), "scale": _scale(s)}),
         Stops(target=s.get("stop_below"), time_limit=s.get("time_limit")),
         Place(

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from poem_cma.command_line.bounds import names_of
 from poem_cma.command_line.target import CommandError
 from poem_cma.estimate import Estimate
 from poem_cma.parameters.nest import structure_of
 from poem_cma.parameters.runs import nested
-from poem_cma.result import Status
+from poem_cma.result import Result, Status
 from poem_cma.run.failures import printable
 from poem_cma.store import StoreError, View
 
@@ -54,12 +55,12 @@ def _page(path: Path, width: int, plot: Path | None, verify: bool) -> tuple[str,
             lines = _lines(view, opt)
             page = "\n".join(f"{name:>12}  {printable(value)}" for name, value in lines.items())
             if opt is not None:
-                page += "\n\n" + _variables(view, opt)
+                page += "\n\n" + _variables(_named(view, opt))
             history = None if opt is None else opt.history.arrays()
             if history is not None and len(history["nfev"]) > 1:
                 page += "\n\n" + chart(history["nfev"], history["fun"], min(width, 100) - 2)
             if plot is not None:
-                _save_plot(opt, plot)
+                _save_plot(view, opt, plot)
             return page, view.result is not None
     except StoreError as error:
         raise CommandError(str(error)) from None
@@ -95,11 +96,18 @@ def _lines(view: View, opt: Any) -> dict[str, str]:
     return lines
 
 
-def _variables(view: View, opt: Any) -> str:
+def _named(view: View, opt: Any) -> Result:
+    """The result so far, with the names that the command has given to the variables."""
+    result: Result = opt.result()
+    launch = view.launch or {}
+    x0, names = launch.get("x0"), names_of(launch.get("bounds", []))
+    form = structure_of(dict.fromkeys(names, 0.0) if names and not isinstance(x0, dict) else x0)
+    return result if form is None else nested(result, form)
+
+
+def _variables(result: Result) -> str:
     """The variables that matter most: their names, where the run is, and how much they matter."""
-    result = opt.result()
-    form = structure_of(view.launch["x0"]) if view.launch is not None else None
-    rows = (result if form is None else nested(result, form)).by_variable()
+    rows = result.by_variable()
     kept = sorted(sorted(range(len(rows)), key=lambda i: -np.nan_to_num(rows[i][2]))[:_MOST_VARIABLES])
     lines = [f"{'variable':>12}  {'x':>14}  {'sensitivity':>11}"]
     for name, value, share in (rows[i] for i in kept):
@@ -121,7 +129,7 @@ def _time_left(view: View, done: int, budget: int) -> str:
     return f"{hours}:{rest // 60:02d}:{rest % 60:02d}"
 
 
-def _save_plot(opt: Any, plot: Path) -> None:
+def _save_plot(view: View, opt: Any, plot: Path) -> None:
     if opt is None:
         raise CommandError("there is nothing to plot: only the code that started this run can load its method")
     try:
@@ -130,7 +138,7 @@ def _save_plot(opt: Any, plot: Path) -> None:
         raise CommandError('a picture needs matplotlib: pip install "poem-cma[plot]"') from None
     mpl.use("Agg")
     try:
-        opt.result().plot().savefig(plot)
+        _named(view, opt).plot().savefig(plot)
     except (OSError, ValueError) as error:
         raise CommandError(f"{plot} cannot be written: {error}") from None
 

@@ -12,12 +12,15 @@ from poem_cma.domains.sets import Box
 __all__ = ["domain_of"]
 
 
-def domain_of(domain: Any, bounds: Any) -> Any:
-    """The domain that is given by one of the arguments `domain` and `bounds`.
+def domain_of(domain: Any, bounds: Any, x0: Any = None) -> Any:
+    """The domain that is given by one of the arguments `domain` and `bounds`; else that of the run whose result x0 is.
 
     >>> domain_of(None, [(0, 1), (None, 5)])
     Box(lower=[  0., -inf], upper=[1., 5.], dimension=2)
     """
+    if bounds is None and domain is None:
+        learned = getattr(x0, "learned", None)
+        return None if learned is None else learned.domain
     if bounds is None:
         return domain
     if domain is not None:
@@ -40,4 +43,9 @@ def _box(bounds: Any) -> Any:
             f"bounds must be a pair (lower, upper) for each variable, None where there is no bound, or a "
             f"scipy.optimize.Bounds, not {bounds!r}"
         ) from None
+    if (lower == upper).all():
+        raise ValueError(
+            f"bounds must be a pair (lower, upper) for each variable, but each pair of {bounds!r} is one value twice; "
+            "lower and upper bounds in two lists are scipy.optimize.Bounds(lower, upper)"
+        )
     return Box(float(lower[0]), float(upper[0])) if np.ndim(bounds[0]) == 0 else Box(lower, upper)

@@ -51,7 +51,7 @@ def as_domain(domain: object, d: int) -> ConvexSet:
         return _Own(domain, d)
     raise TypeError(
         "domain must be None, a Ball, Box, Simplex or L1Ball, a scipy.optimize.Bounds, or an object with "
-        f"project(x) and diameter, got {domain!r}"
+        f"project(x) and diameter, got {domain!r}; pairs (lower, upper) are given as bounds="
     )
 
 

@@ -20,7 +20,8 @@ class Declared:
 
     def __init__(self, lower: float, upper: float, *, log: bool = False, start: float | None = None) -> None:
         self.log = bool(log)
-        self.box = Box(float(lower), float(upper), integer=self.integer, log=self.log).for_dimension(1)
+        lower, upper = number("lower", lower), number("upper", upper)
+        self.box = Box(lower, upper, integer=self.integer, log=self.log).for_dimension(1)
         self.start = self._middle() if start is None else self._checked(number("start", start))
 
     def _middle(self) -> float:

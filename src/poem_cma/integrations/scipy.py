@@ -12,7 +12,7 @@ import numpy as np
 from poem_cma._types import Array
 from poem_cma.minimize import minimize
 from poem_cma.result import Result
-from poem_cma.run.stops import STEPS_BEFORE_TARGET, wants_result
+from poem_cma.run.stops import CALLBACK_STOPPED, STEPS_BEFORE_TARGET, wants_result
 
 if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
@@ -59,14 +59,15 @@ def scipy_method(
     budget, tol = _taken(options, BUDGETS), _taken(options, TOLERANCES)
     if budget is not None:
         options["budget"] = budget
-    ends = _Ends(callback, options.pop("maxiter", None), tol)
+    ends = _Ends(callback, *_checked(options.pop("maxiter", None), tol))
     disp = options.pop("disp", False)
     if unknown := options.keys() - signature(minimize).parameters.keys():
         warnings.warn(f"Unknown solver options: {', '.join(sorted(unknown))}", OptimizeWarning, stacklevel=3)
     known = {name: value for name, value in options.items() if name not in unknown}
     objective = (lambda x, *xi: fun(x, *xi, *args)) if args else fun
     result = minimize(objective, x0, callback=ends if ends.needed else None, **known)
-    result.message = ends.reason or result.message
+    if ends.reason:
+        result.message = result.message.replace(CALLBACK_STOPPED, ends.reason)
     if disp:
         print(f"{result.message}\n         Current function value: {result.fun:.6g} ± {result.fun_stderr:.2g}")  # noqa: T201
         print(f"         Iterations: {result.nit}\n         Function evaluations: {result.nfev}")  # noqa: T201
@@ -77,6 +78,14 @@ def _taken(options: dict[str, Any], names: tuple[str, ...]) -> Any:
     """The value of the option that has one of these names; None if there is none."""
     values = [options.pop(name, None) for name in names]
     return next((value for value in values if value is not None), None)
+
+
+def _checked(maxiter: Any, tol: Any) -> tuple[Any, Any]:
+    if maxiter is not None and not (isinstance(maxiter, int | np.integer) and maxiter >= 1):
+        raise ValueError(f"maxiter must be a whole number of steps from 1 up, not {maxiter!r}")
+    if tol is not None and not (isinstance(tol, int | float | np.number) and tol >= 0.0):
+        raise ValueError(f"tol must be a number, not negative, not {tol!r}")
+    return maxiter, tol
 
 
 class _Ends:

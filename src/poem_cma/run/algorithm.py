@@ -150,6 +150,8 @@ class Learned(NamedTuple):
         What Algorithm 2 found.
     used : tuple of int
         The numbers of probes and of xi's that are used up.
+    domain : ConvexSet
+        The user's domain, with its integers and logarithms.
     """
 
     method: str
@@ -158,6 +160,7 @@ class Learned(NamedTuple):
     search: Any
     spectrum: Any
     used: tuple[int, int]
+    domain: Any
 
     def fits(self, method: Method, scale: Any) -> bool:
         """Whether a run of this method, in these units, can use it."""

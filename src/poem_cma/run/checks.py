@@ -41,6 +41,8 @@ __all__ = [
 def check_x0(x0: Any) -> Array:
     """The starting point as a vector of finite numbers, in double precision unless it comes in single."""
     single = getattr(x0, "dtype", None) == np.float32
+    if x0 is None:
+        raise TypeError("x0 must be a vector of numbers, not None")
     try:
         x: Array = np.array(x0, dtype=np.float32 if single else np.float64)
     except (TypeError, ValueError):
@@ -63,6 +65,8 @@ def check_budget(budget: Any) -> float:
         return inf
     if isinstance(budget, float) and not budget.is_integer():
         raise ValueError(f"budget must be a whole number of calls, but is {budget}")
+    if isinstance(budget, bool | str | bytes):
+        raise TypeError(f"budget must be a whole number of calls, not {budget!r}")
     try:
         calls = int(budget)
     except (TypeError, ValueError, OverflowError):
@@ -91,7 +95,10 @@ def check_scale(scale: Any, x: Array) -> float | Array | None:
     if scale is None:
         return None
     d = len(x)
-    s = np.asarray(scale, dtype=float)
+    try:
+        s = np.asarray(scale, dtype=float)
+    except (TypeError, ValueError):
+        raise TypeError(f"scale must be a number or have one entry for each variable, not {scale!r}") from None
     if s.ndim > 1 or (s.ndim == 1 and len(s) != d):
         raise ValueError(f"scale must be a number or have one entry for each of the {d} variables, not shape {s.shape}")
     with np.errstate(over="ignore"):

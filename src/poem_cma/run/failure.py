@@ -6,14 +6,17 @@ import pickle
 import traceback
 from typing import Any, NoReturn
 
-__all__ = ["FIRST", "Failure", "reraise"]
+__all__ = ["FIRST", "Failure", "reraise", "trace_of"]
 
 #: If so many calls raise before one returns a number, the function is taken for broken.
 FIRST = 3
 
 
 class Failure(str):
-    """The reason in words, with the exception if there was one. The exception travels between processes if it can."""
+    """The reason in words, with the exception if there was one.
+
+    The exception travels between processes; where it cannot be pickled, a RuntimeError with its text stands for it.
+    """
 
     __slots__ = ("error", "trace")
 
@@ -27,11 +30,13 @@ class Failure(str):
         return self
 
     def __reduce__(self) -> Any:
-        trace = self.trace or "".join(traceback.format_exception(self.error)) if self.error is not None else ""
+        trace = self.trace
+        if self.error is not None and self.error.__traceback__ is not None:
+            trace = "".join(traceback.format_exception(self.error))
         try:
             pickle.loads(pickle.dumps(self.error))
         except Exception:
-            return Failure, (str(self), None, trace)
+            return Failure, (str(self), RuntimeError(str(self)), trace)
         return Failure, (str(self), self.error, trace)
 
 
@@ -49,3 +54,8 @@ def reraise(failure: Failure) -> NoReturn:
     if failure.trace:
         raise error from _ElsewhereError(failure.trace)
     raise error
+
+
+def trace_of(error: BaseException) -> str:
+    """The traceback of an exception that was raised in another process, as text; empty for any other exception."""
+    return error.__cause__.args[0] if isinstance(error.__cause__, _ElsewhereError) else ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from poem_cma.optimizer import Optimizer
 from poem_cma.parameters.nest import structure_of
 from poem_cma.result import Result
@@ -20,6 +22,8 @@ __all__ = ["calls_of", "direct", "optimizer_for", "run"]
 
 def run(problem: Problem, search: Search, stops: Stops, place: Place) -> Result:
     """Minimise, from the records of the arguments to the result."""
+    if not isinstance(problem.maximize, bool | np.bool_):
+        raise TypeError(f"maximize must be True or False, not {problem.maximize!r}")
     if (form := structure_of(search.x0)) is not None:
         from poem_cma.parameters.runs import flat_run
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from math import ceil, inf, isfinite
+from math import ceil, isfinite
 from typing import TYPE_CHECKING, Any
 
 from poem_cma.optimizer import Optimizer
@@ -24,8 +24,8 @@ class Bar:
     def __init__(self, opt: Optimizer, budget: int, crew: Crew | None = None, console: Console | None = None) -> None:
         self._opt, self._budget, self._crew = opt, budget, crew
         self._display = display_for(opt.method.name, budget, console)
-        self._shown = -inf
-        self._started = time.monotonic()
+        self._started = self._shown = time.monotonic()
+        self._waiting = True  # for the end of the first step
         self._nfev = opt.nfev  # of a run that goes on, the calls that were made before
 
     def __enter__(self) -> Bar:
@@ -37,17 +37,19 @@ class Bar:
 
     def finish(self, nfev: int) -> None:
         """At the end, after the evaluations that measured the result."""
-        self._display.show(nfev, self._line(), self._time_left(nfev))
+        self._display.show(nfev, self._line(), clock(0.0))
 
     def __call__(self) -> None:
-        """After a step; draws now and then."""
-        now = time.monotonic()
-        if now - self._shown >= self._display.pause:
-            self._shown = now
+        """After an evaluation; draws after the first step, and now and then."""
+        now, stepped = time.monotonic(), self._opt.nit > 0
+        if now - self._shown >= self._display.pause or (self._waiting and stepped):
+            self._shown, self._waiting = now, not stepped
             self._display.show(self._opt.nfev, self._line(), self._time_left(self._opt.nfev))
 
     def _line(self) -> str:
         """Where the run is, in words."""
+        if not self._opt.nit:
+            return "the first step is under way"
         now = standing(self._opt)
         parts = [
             f"value {now.value:.4g} ± {now.stderr:.1g}", f"distance {now.distance:.3g}", f"step {now.step_size:.2g}",

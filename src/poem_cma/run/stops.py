@@ -6,6 +6,7 @@ import inspect
 import time
 from collections.abc import Callable
 from math import inf
+from numbers import Real
 from typing import Any
 
 from poem_cma.estimate import Estimate
@@ -13,10 +14,12 @@ from poem_cma.optimizer import Optimizer
 from poem_cma.result import Status
 from poem_cma.run.settings import Stops
 
-__all__ = ["STEPS_BEFORE_TARGET", "Watch", "wants_result"]
+__all__ = ["CALLBACK_STOPPED", "STEPS_BEFORE_TARGET", "Watch", "wants_result"]
 
 #: `target` is compared with the smoothed value only after so many steps.
 STEPS_BEFORE_TARGET = 20
+
+CALLBACK_STOPPED = "the callback stopped the run"
 
 
 class Watch:
@@ -24,10 +27,12 @@ class Watch:
 
     def __init__(self, stops: Stops) -> None:
         target, time_limit = stops.target, stops.time_limit
-        if target is not None and not -inf < target < inf:
+        if target is not None and not (isinstance(target, Real) and -inf < target < inf):
             raise ValueError(f"target must be a finite number, not {target!r}")
-        if time_limit is not None and not time_limit > 0.0:
+        if time_limit is not None and not (isinstance(time_limit, Real) and time_limit > 0.0):
             raise ValueError(f"time_limit must be a positive number of seconds, not {time_limit!r}")
+        if stops.callback is not None and not callable(stops.callback):
+            raise TypeError(f"callback must be callable, not {stops.callback!r}")
         self._callback = _scipy_style(stops.callback) if stops.callback is not None else None
         self.target = target
         self._time_limit = time_limit
@@ -40,17 +45,17 @@ class Watch:
 
     def __call__(self, opt: Optimizer) -> tuple[int, str] | None:
         """Show where the run is; the status and message of a reason to stop it, if there is one."""
+        if self._show is not None:
+            self._show()
         if self._late(opt.nfev):
             return Status.TIME, f"the time limit of {self._time_limit:g} s is reached"
         if opt.nit > self._nit:
             self._nit = opt.nit
-            if self._show is not None:
-                self._show()
             if self._on_target(opt):
                 side = "below" if opt.sign > 0.0 else "above"
                 return Status.TARGET, f"the smoothed value is {side} the target of {self.target:g}"
             if self._callback is not None and self._callback(opt):
-                return Status.CALLBACK, "the callback stopped the run"
+                return Status.CALLBACK, CALLBACK_STOPPED
         return None
 
     def _late(self, nfev: int) -> bool:

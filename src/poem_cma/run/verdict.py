@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 __all__ = ["judge"]
 
-#: The ends of a run that are looked at: those that nobody has asked for.
-LOOKED_AT = (Status.BUDGET, Status.CONVERGED, Status.TIME)
+#: The ends of a run that are looked at: all that can be a success, but for a target that is reached.
+LOOKED_AT = (Status.BUDGET, Status.CONVERGED, Status.TIME, Status.CALLBACK)
 #: F falls without bound if it is still lower at a distance from x0 that is so many times the scale of x0.
 ENDLESS = 1e7
 
@@ -37,7 +37,8 @@ def judge(result: Result, opt: Optimizer) -> None:
 
 def _failing(result: Result, opt: Optimizer) -> tuple[int, str] | None:
     x0, better = opt.start, "lower" if opt.sign > 0.0 else "higher"
-    if opt.constant:
+    without_samples = not opt._state.run.sampled  # then values that differ between steps differ because of x
+    if opt.constant and not (without_samples and opt.value[1] > 0.0):
         return Status.CONSTANT, f"F seems to be constant: in {opt.nfev} evaluations no value has changed with x"
     if np.array_equal(result.x, x0):
         if np.array_equal(result.x_last, x0):
