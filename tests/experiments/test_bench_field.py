@@ -98,7 +98,7 @@ def test_the_command_resumes_and_its_page_opens(tmp_path: Path) -> None:
 def test_the_losses_beside_others_have_a_folder_of_their_own(
     stub: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def arena(*, out: Path, problems: Any, methods: Any, **_: Any) -> Path:
+    def arena(problems: Any, methods: Any, *, out: Path, **_: Any) -> Path:
         assert (problems, methods) == (["box-corner"], ["poem"])
         out.mkdir()
         record = {"problem": "box-corner", "d": 30, "peer": "pycma", "peer_gap": 0.5, "auto_gap": 0.01, "ratio": 7.25}
@@ -127,6 +127,7 @@ def test_the_losses_beside_others_have_a_folder_of_their_own(
         (("--suite", "rough", "--methods", "pycmaa"), "no method 'pycmaa'; did you mean pycma"),
         (("--suite", "rough", "--methods", "zo-sgd"), "no method 'zo-sgd'; "),
         (("--problems", "max-afine"), "no problem 'max-afine'; did you mean max-affine?"),
+        (("--suite", "losses,rough", "--problems", "wall", "--methods", "zo-sgd"), "none of these methods "),
         (("--seeds", "3"), "--seeds and --budgets are for the suites"),
     ],
 )
@@ -194,7 +195,7 @@ def test_players_whose_packages_are_missing_are_left_out(stub: list[str], monkey
 
 
 def test_a_broken_environment_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "find_spec", lambda name: None if name == "plotly" else True)
+    monkeypatch.setattr(module.arena, "find_spec", lambda name: None if name == "plotly" else True)
     with pytest.raises(Stopped, match=r'plotly not installed: pip install "poem-cma\[bench\]"'):
         bench(tmp_path)
     failed = CliRunner().invoke(app, ["bench", "--suite", "rough", "--out", str(tmp_path)])
