@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from poem_cma.command_line.cli import app
 from poem_cma.experiments.bench import player as arena_player
+from poem_cma.experiments.bench import provenance
 from poem_cma.experiments.bench import suites as module
 from poem_cma.experiments.bench.field import command
 from poem_cma.experiments.bench.field import player as field_player
@@ -192,6 +193,19 @@ def test_players_whose_packages_are_missing_are_left_out(stub: list[str], monkey
     assert {"auto", "ars", "ng-tbpsa"} <= set(request.players)
     with pytest.raises(Stopped, match="pycma: cma not installed"):
         command.make_request(["rough"], problems=["bowl"], methods=["pycma"])
+
+
+def test_a_player_whose_package_breaks_on_import_is_left_out(
+    stub: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "broken_peer.py").write_text("raise OSError('libpeer.so: cannot open')")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(provenance._MODULES, "cma", "broken_peer")
+    provenance._broken.cache_clear()
+    request = command.make_request(["rough"], problems=["bowl"], methods=["pycma", "ars"])
+    assert request.players == ("ars",)
+    assert request.notes == ("pycma: cma cannot be imported (libpeer.so: cannot open)",)
+    provenance._broken.cache_clear()
 
 
 def test_a_broken_environment_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,6 +65,7 @@ def make_request(*, full: bool, problems: list[str] | None, methods: list[str] |
     from poem_cma.datasets import DatasetError
     from poem_cma.experiments.bench.plan import Request
     from poem_cma.experiments.bench.players import choose
+    from poem_cma.experiments.bench.provenance import trouble
     from poem_cma.experiments.bench.scale import FULL, QUICK
 
     scale = FULL if full else QUICK
@@ -80,8 +81,8 @@ def make_request(*, full: bool, problems: list[str] | None, methods: list[str] |
     except ValueError as error:
         raise BadInput(str(error)) from None
     for player in chosen:
-        if absent := player.missing():
-            notes.append(f'{player.title}: {", ".join(absent)} not installed (pip install "poem-cma[bench]")')
+        if why := trouble(player.missing(), player.packages):
+            notes.append(f"{player.title}: {why}")
         else:
             players.append(player.name)
     if not found or not players:
