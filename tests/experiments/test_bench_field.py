@@ -102,7 +102,8 @@ def test_the_losses_beside_others_have_a_folder_of_their_own(
     def arena(problems: Any, methods: Any, *, out: Path, **_: Any) -> Path:
         assert (problems, methods) == (["box-corner"], ["poem"])
         out.mkdir()
-        record = {"problem": "box-corner", "d": 30, "peer": "pycma", "peer_gap": 0.5, "auto_gap": 0.01, "ratio": 7.25}
+        record = {"problem": "box-corner", "d": 30, "peer": "pycma", "variant": "tuned", "peer_gap": 0.5}
+        record |= {"auto_gap": 0.01, "ratio": 7.25}
         (out / "ratios.json").write_text(json.dumps([record]))
         (out / "report.md").write_text("## Quick\n\nCalls of the best peer: 7.25.\n")
         (out / "report.html").write_text("arena")
@@ -115,7 +116,12 @@ def test_the_losses_beside_others_have_a_folder_of_their_own(
     html = report.read_text(encoding="utf-8")
     assert "calls of the best peer: 7.25." in html
     assert 'href="losses/report.html"' in html
-    assert "<td>7.25</td>" in html
+    assert "<td>pycma, tuned</td><td>0.5</td><td>0.01</td><td>7.25</td>" in html
+    lines = (tmp_path / "report.md").read_text(encoding="utf-8").splitlines()
+    assert lines[lines.index("### Losses: calls of the best peer for each of ours") + 2] == (
+        "Calls of the best peer: 7.25."
+    )
+    assert "| box-corner | 30 | pycma, tuned | 0.5 | 0.01 | 7.25 |" in lines
     assert len(stub) == 2
 
 

@@ -38,7 +38,8 @@ def bench(
     for_losses, for_field = _share_out(chosen, problems, methods)
     losses, in_folder = None, out / LOSSES
     if for_losses is not None:
-        report = arena.bench(*for_losses, **{**how, "out": in_folder})
+        beside: arena.How = {**how, "out": in_folder}
+        report = arena.bench(*for_losses, **beside)
         if for_field is None:
             return report
         losses = read_losses(in_folder, out, _headline(in_folder / "report.md"))

@@ -63,6 +63,7 @@ def page(
 <p>poem-cma {poem_cma.__version__} and its peers on {len(results.starts)} black boxes: {escape(suites)}. Mode:
 {escape(request.scale.name)}. 0 is the best value known, 1 is x0.</p>
 <p><strong>{escape(tables.headline(results))}</strong></p>
+<p>{escape(tables.details(results))}</p>
 {notes}
 <nav><a href="#scores">Scores</a> <a href="#outcome">Outcome</a> {losses_link}<a href="#profiles">Profiles</a>
 <a href="#tables">Tables</a> <a href="#players">Players</a> <a href="#rules">Rules</a></nav>
