@@ -144,8 +144,8 @@ def test_ours_have_the_samples_that_peers_have(monkeypatch: pytest.MonkeyPatch) 
     play(settings_of("poem", budget=40) | {"seed": 8})
     ours = list(dict.fromkeys(seen))
     seen.clear()
-    FieldTask(counted, 40, seed=8).values(np.zeros((15, 3)))
-    assert ours[:15] == seen
+    FieldTask(counted, 40, seed=8).values(np.zeros((12, 3)))
+    assert ours[:12] == seen  # at the end a run compares its result with x0, on samples of their own
 
 
 def test_a_request_beyond_the_budget_costs_nothing() -> None:
