@@ -17,8 +17,10 @@ HERE = pathlib.Path(__file__).parent
 BEGIN, END = "<!-- field: begin -->\n", "<!-- field: end -->\n"
 PICTURE = re.compile(r"\(figures/strip-([a-z-]+)\.png\)")
 
-#: The sections of report.md that the page leaves to report.html: means, every problem, every method, the rules.
-LEFT_OUT = re.compile(r"Mean of the medians|.*: median score \(worst seed\)|Who plays|How it was measured")
+#: The sections of report.md that the page leaves to report.html: means, duels, every problem, every method, the rules.
+LEFT_OUT = re.compile(
+    r"Mean of the medians|One against one|.*: median score \(worst seed\)|Who plays|How it was measured"
+)
 
 
 def insert(page: pathlib.Path, run: pathlib.Path) -> None:

@@ -182,7 +182,7 @@ def test_what_is_missing_is_said_and_the_others_go_on(tmp_path: Path, monkeypatc
         module.make_request(full=False, problems=["max-affine"], methods=["pycma"])
     monkeypatch.setattr(module, "find_spec", lambda name: None if name == "plotly" else True)
     with pytest.raises(module.Stopped, match=r'plotly not installed: pip install "poem-cma\[bench\]"'):
-        module.bench(full=False, problems=None, methods=None, jobs=1, out=tmp_path)
+        module.bench(None, None, full=False, jobs=1, out=tmp_path)
 
 
 def test_a_problem_whose_data_cannot_be_had_is_left_out(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from poem_cma.command_line.cli import app
 from poem_cma.experiments.bench import player as arena_player
+from poem_cma.experiments.bench import provenance
 from poem_cma.experiments.bench import suites as module
 from poem_cma.experiments.bench.field import command
 from poem_cma.experiments.bench.field import player as field_player
@@ -98,10 +99,11 @@ def test_the_command_resumes_and_its_page_opens(tmp_path: Path) -> None:
 def test_the_losses_beside_others_have_a_folder_of_their_own(
     stub: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def arena(*, out: Path, problems: Any, methods: Any, **_: Any) -> Path:
+    def arena(problems: Any, methods: Any, *, out: Path, **_: Any) -> Path:
         assert (problems, methods) == (["box-corner"], ["poem"])
         out.mkdir()
-        record = {"problem": "box-corner", "d": 30, "peer": "pycma", "peer_gap": 0.5, "auto_gap": 0.01, "ratio": 7.25}
+        record = {"problem": "box-corner", "d": 30, "peer": "pycma", "variant": "tuned", "peer_gap": 0.5}
+        record |= {"auto_gap": 0.01, "ratio": 7.25}
         (out / "ratios.json").write_text(json.dumps([record]))
         (out / "report.md").write_text("## Quick\n\nCalls of the best peer: 7.25.\n")
         (out / "report.html").write_text("arena")
@@ -114,7 +116,12 @@ def test_the_losses_beside_others_have_a_folder_of_their_own(
     html = report.read_text(encoding="utf-8")
     assert "calls of the best peer: 7.25." in html
     assert 'href="losses/report.html"' in html
-    assert "<td>7.25</td>" in html
+    assert "<td>pycma, tuned</td><td>0.5</td><td>0.01</td><td>7.25</td>" in html
+    lines = (tmp_path / "report.md").read_text(encoding="utf-8").splitlines()
+    assert lines[lines.index("### Losses: calls of the best peer for each of ours") + 2] == (
+        "Calls of the best peer: 7.25."
+    )
+    assert "| box-corner | 30 | pycma, tuned | 0.5 | 0.01 | 7.25 |" in lines
     assert len(stub) == 2
 
 
@@ -127,6 +134,7 @@ def test_the_losses_beside_others_have_a_folder_of_their_own(
         (("--suite", "rough", "--methods", "pycmaa"), "no method 'pycmaa'; did you mean pycma"),
         (("--suite", "rough", "--methods", "zo-sgd"), "no method 'zo-sgd'; "),
         (("--problems", "max-afine"), "no problem 'max-afine'; did you mean max-affine?"),
+        (("--suite", "losses,rough", "--problems", "wall", "--methods", "zo-sgd"), "none of these methods "),
         (("--seeds", "3"), "--seeds and --budgets are for the suites"),
     ],
 )
@@ -193,8 +201,21 @@ def test_players_whose_packages_are_missing_are_left_out(stub: list[str], monkey
         command.make_request(["rough"], problems=["bowl"], methods=["pycma"])
 
 
+def test_a_player_whose_package_breaks_on_import_is_left_out(
+    stub: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "broken_peer.py").write_text("raise OSError('libpeer.so: cannot open')")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(provenance._MODULES, "cma", "broken_peer")
+    provenance._broken.cache_clear()
+    request = command.make_request(["rough"], problems=["bowl"], methods=["pycma", "ars"])
+    assert request.players == ("ars",)
+    assert request.notes == ("pycma: cma cannot be imported (libpeer.so: cannot open)",)
+    provenance._broken.cache_clear()
+
+
 def test_a_broken_environment_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "find_spec", lambda name: None if name == "plotly" else True)
+    monkeypatch.setattr(module.arena, "find_spec", lambda name: None if name == "plotly" else True)
     with pytest.raises(Stopped, match=r'plotly not installed: pip install "poem-cma\[bench\]"'):
         bench(tmp_path)
     failed = CliRunner().invoke(app, ["bench", "--suite", "rough", "--out", str(tmp_path)])

@@ -20,7 +20,8 @@ def test_the_tables_of_a_run_are_put_between_the_marks(tmp_path: Path, monkeypat
     (run / "figures" / "strip-noisy-bbob.png").write_bytes(b"picture")
     text = (
         "## Field\n\n![Scores](figures/strip-noisy-bbob.png)\n\n### Wins\n\nnew\n\n"
-        "### rough: median score (worst seed), a star\n\nold\n\n### How it was measured\n\n* rule\n"
+        "### One against one: lower\n\nold\n\n### rough: median score (worst seed), a star\n\nold\n\n"
+        "### How it was measured\n\n* rule\n"
     )
     (run / "report.md").write_text(text, encoding="utf-8")
     monkeypatch.setattr("sys.argv", ["field_tables.py", str(run)])
@@ -42,7 +43,7 @@ def test_the_page_has_the_tables_that_the_command_prints() -> None:
         "| method | problems with budgets | first | within 0.1 | behind | runs | worse than x0 | of which said so |"
     )
     assert f"### Wins and losses\n\n{header}\n" in shown
-    assert "### One against one: lower median, level within 0.005, higher\n\n| auto against | all |" in shown
+    assert "### One against one" not in shown  # report.html has it
     for suite in ("simulators", "policies", "rough", "noisy-bbob"):
         assert f"### {suite}: median score (worst seed)" not in shown  # report.html has it
         assert f"(images/field-{suite}.png)" in shown
@@ -50,6 +51,6 @@ def test_the_page_has_the_tables_that_the_command_prints() -> None:
 
 
 def test_the_page_is_short() -> None:
+    """With its tables: everything between spaces that has a letter or a digit counts as a word."""
     page = (DOCS / "benchmarks.md").read_text(encoding="utf-8")
-    prose = [line for line in page.splitlines() if not line.startswith(("|", "    ", "![", "<!--"))]
-    assert len(re.findall(r"\S+", " ".join(prose))) <= 1500
+    assert len([word for word in page.split() if re.search(r"\w", word)]) <= 1500

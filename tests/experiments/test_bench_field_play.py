@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,14 +12,17 @@ import numpy as np
 import pytest
 from field_stub import bowl
 
+import poem_cma
 from poem_cma import Box, Simplex
 from poem_cma.experiments.bench.field import play as play_module
-from poem_cma.experiments.bench.field.library import load
+from poem_cma.experiments.bench.field.library import load, source_of
 from poem_cma.experiments.bench.field.peers.ars import GRID
 from poem_cma.experiments.bench.field.play import play, work
 from poem_cma.experiments.bench.field.player import Ending
 from poem_cma.experiments.bench.field.players import PLAYERS
 from poem_cma.experiments.bench.field.task import WORST, FieldTask, Spent
+from poem_cma.experiments.bench.players import PLAYERS as ARENA
+from poem_cma.experiments.bench.provenance import source_digest
 from poem_cma.experiments.campaign import records
 from poem_cma.experiments.campaign.cells import Cell
 from poem_cma.problems.black_box import BlackBox
@@ -140,8 +144,8 @@ def test_ours_have_the_samples_that_peers_have(monkeypatch: pytest.MonkeyPatch) 
     play(settings_of("poem", budget=40) | {"seed": 8})
     ours = list(dict.fromkeys(seen))
     seen.clear()
-    FieldTask(counted, 40, seed=8).values(np.zeros((15, 3)))
-    assert ours[:15] == seen
+    FieldTask(counted, 40, seed=8).values(np.zeros((12, 3)))
+    assert ours[:12] == seen  # at the end a run compares its result with x0, on samples of their own
 
 
 def test_a_request_beyond_the_budget_costs_nothing() -> None:
@@ -163,6 +167,9 @@ def test_the_scale_that_is_told() -> None:
     free = FieldTask(replace(bowl(), x0=np.array([0.0, 1.0, -50.0])), 10, 0)
     assert free.unit.tolist() == [1.0, 1.0, 1.0]
     assert [side.tolist() for side in free.bounds] == [[-2.0, -1.0, -100.0], [2.0, 3.0, 0.0]]
+    simplex = FieldTask(bowl(domain=Simplex(2.0)), 10, 0)
+    assert simplex.unit.tolist() == [0.5] * 3
+    assert [side.tolist() for side in simplex.bounds] == [[0.0] * 3, [2.0] * 3]
     half = FieldTask(bowl(domain=Box(np.zeros(3), np.inf)), 10, 0)
     assert [side.tolist() for side in half.bounds] == [[0.0] * 3, [2.1] * 3]
 
@@ -218,6 +225,35 @@ def test_a_small_cell_of_each_suite(
         assert found is not None
         assert 0 < found["nfev"] <= 60
         assert np.isfinite([found["value"], found["start"]]).all()
+
+
+@pytest.mark.parametrize("name", [name for name, player in PLAYERS.items() if player.role == "ours"])
+def test_a_change_of_any_file_that_a_run_goes_through_makes_it_out_of_date(name: str) -> None:
+    package = Path(poem_cma.__file__).parent
+    used: set[str] = set()
+
+    def note(frame: Any, *_: Any) -> None:
+        file = Path(frame.f_code.co_filename)
+        if file.is_relative_to(package):
+            used.add(file.relative_to(package).parts[0])
+
+    sys.setprofile(note)
+    try:
+        play(settings_of(name))
+    finally:
+        sys.setprofile(None)
+    elsewhere = {"experiments", "problems", "history.py", "parameters"}  # they record a run, or pass its arguments on
+    assert {"minimize.py", "run"} <= used
+    assert used - elsewhere <= set(PLAYERS[name].code)
+
+
+def test_the_checksum_of_a_file_that_does_not_exist_is_an_error() -> None:
+    assert source_digest(("minimize.py",)) != source_digest(("minimize.py", "run"))
+    with pytest.raises(FileNotFoundError, match=r"descent\.py is neither a file nor a folder"):
+        source_digest(("minimize.py", "descent.py"))
+    for players in (PLAYERS, ARENA):
+        assert all(player.made_by() for player in players.values())
+    assert all(source_of(suite) for suite in SUITES)
 
 
 def test_problems_of_the_scales_exist() -> None:

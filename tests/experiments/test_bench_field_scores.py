@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,11 @@ def test_scores_of_files(request_and_folder: tuple[FieldRequest, Path]) -> None:
     assert tables.headline(results) == (
         "auto is first on 1, within 0.1 of the first on 0 and behind on 1 of 2 problems with a budget; 1 of its 4 runs "
         "ended worse than x0, 1 of those said so"
+    )
+    assert tables.details(results) == "It is behind on bowl-own."
+    with_pycma = replace(results, runs={p: {**runs, "pycma": runs["ars"]} for p, runs in results.runs.items()})
+    assert tables.details(with_pycma) == (
+        "It is behind on bowl-own. Against pycma, its median is lower on 1, level on 0 and higher on 1."
     )
     shown = strip(results, "rough")
     assert shown is not None

@@ -5,12 +5,14 @@ from __future__ import annotations
 import subprocess
 import sys
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from poem_cma import problems
 from poem_cma.problems import suites
+from poem_cma.problems.packages import package
 from poem_cma.problems.suites import SUITES, load_black_box
 
 FIRST = {"simulators": "example-1", "policies": "cartpole", "rough": "queue", "noisy-bbob": "f101-gauss-sphere-d5-i1"}
@@ -77,7 +79,7 @@ def test_a_suite_that_cannot_be_imported_hides_no_other(monkeypatch: pytest.Monk
     [
         ("simopt", "sscont-1", "need SimOpt, but simopt"),
         ("cocoex", "f101-gauss-sphere-d5-i1", "need COCO, but cocoex is missing"),
-        ("sklearn", "zero-one-cancer", "comes from scikit-learn"),
+        ("sklearn", "zero-one-cancer", "cancer needs scikit-learn, but sklearn"),
     ],
 )
 def test_a_missing_package_is_named(package: str, problem: str, needed: str) -> None:
@@ -97,6 +99,16 @@ except ImportError as error:
     assert others == "cartpole wall"
     assert needed in line
     assert "pip install" in line
+
+
+def test_a_package_that_breaks_on_import_is_named_with_its_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "broken_box.py").write_text("raise RuntimeError('compiled for\\nanother NumPy')")
+    monkeypatch.syspath_prepend(tmp_path)
+    line = r"^the wall needs a box, which cannot be imported \(compiled for another NumPy\)$"
+    with pytest.raises(ImportError, match=line):
+        package("broken_box", "the wall needs a box")
 
 
 def test_names_that_do_not_exist() -> None:

@@ -190,7 +190,7 @@ def test_hyperplanes_separate_the_classes(name: str) -> None:
 
 def test_without_scikit_learn_the_error_says_what_to_install(monkeypatch: Any) -> None:
     monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
-    with pytest.raises(ImportError, match=r"^digits comes from scikit-learn: pip install \"poem-cma\[bench\]\"$"):
+    with pytest.raises(ImportError, match=r"^digits needs scikit-learn, but sklearn.datasets is missing: pip install "):
         rough.BLACK_BOXES["zero-one-digits"]()
 
 

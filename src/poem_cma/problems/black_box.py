@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from poem_cma._types import Array
-from poem_cma.domains.sets import Box
+from poem_cma.domains.sets import Box, Simplex
 from poem_cma.minimize import minimize
 from poem_cma.result import Result
 
@@ -77,7 +77,9 @@ class BlackBox:
 
     @property
     def box(self) -> Box | None:
-        """The domain if it is a box with finite bounds."""
+        """The domain if it is a box with finite bounds, or the smallest box around a simplex."""
+        if isinstance(self.domain, Simplex):
+            return Box(np.zeros(self.d), np.full(self.d, self.domain.total))
         finite = isinstance(self.domain, Box) and np.isfinite(self.domain.diameter)
         return self.domain if finite else None
 

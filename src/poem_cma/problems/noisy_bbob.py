@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ import numpy as np
 from poem_cma._types import Array
 from poem_cma.domains.sets import Box
 from poem_cma.problems.black_box import BlackBox
+from poem_cma.problems.packages import package
 
 __all__ = ["BLACK_BOXES", "Noiseless", "cauchy", "gauss", "uniform"]
 
@@ -102,13 +102,7 @@ class Noiseless:
     """
 
     def __init__(self, number: int, d: int, instance: int) -> None:
-        try:
-            cocoex = import_module("cocoex")
-        except ImportError as error:
-            raise ImportError(
-                f'the noisy functions need COCO, but {error.name} is missing: pip install "poem-cma[bench]"',
-                name=error.name,
-            ) from None
+        cocoex = package("cocoex", "the noisy functions need COCO")
         self.of = number, d, instance
         group = (number - 101) // 3
         twin = cocoex.BareProblem("bbob", number if number <= 24 else TWINS[GROUPS[group]], d, instance)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NotRequired, TypedDict, Unpack
 
 from poem_cma.experiments.campaign.cells import Cell
 from poem_cma.experiments.campaign.watch import BadInput, Stopped, compute, console
@@ -16,34 +16,41 @@ if TYPE_CHECKING:
     from poem_cma.experiments.bench.plan import Request
     from poem_cma.experiments.campaign.execute import Group
 
-__all__ = ["NEEDED", "Stopped", "bench"]
+__all__ = ["How", "Stopped", "bench", "check_packages"]
 
 #: Packages of the report.
 NEEDED = ("rich", "matplotlib", "plotly")
 
 
-def bench(
-    *,
-    full: bool,
-    problems: list[str] | None,
-    methods: list[str] | None,
-    jobs: int | None,
-    out: Path,
-    report_only: bool = False,
-) -> Path:  # fmt: skip
-    """Do all of it, and return the report's path."""
+class How(TypedDict):
+    """How suites are run, whichever they are."""
+
+    full: bool
+    jobs: int | None
+    out: Path
+    report_only: NotRequired[bool]
+
+
+def check_packages() -> None:
+    """Stop unless the packages of the report are installed."""
     if absent := [package for package in NEEDED if find_spec(package) is None]:
         raise Stopped(f'{", ".join(absent)} not installed: pip install "poem-cma[bench]"')
+
+
+def bench(problems: list[str] | None, methods: list[str] | None, **how: Unpack[How]) -> Path:
+    """Do all of it, and return the report's path."""
+    check_packages()
     from poem_cma.experiments.bench.output import write
 
     started = time.monotonic()
-    request = make_request(full=full, problems=problems, methods=methods)
+    out, report_only = how["out"], how.get("report_only", False)
+    request = make_request(full=how["full"], problems=problems, methods=methods)
     if report_only:
         request = _with_what_is_missing(request, out)
     for note in request.notes:
         console().print(note, style="yellow", markup=False, soft_wrap=True)
     if not report_only:
-        run(request, jobs, out)
+        run(request, how["jobs"], out)
     with console().status(f"figures, tables and report into {out}"):
         report, headline = write(out, request)
     console().print(headline, markup=False, highlight=False, soft_wrap=True)
@@ -58,6 +65,7 @@ def make_request(*, full: bool, problems: list[str] | None, methods: list[str] |
     from poem_cma.datasets import DatasetError
     from poem_cma.experiments.bench.plan import Request
     from poem_cma.experiments.bench.players import choose
+    from poem_cma.experiments.bench.provenance import trouble
     from poem_cma.experiments.bench.scale import FULL, QUICK
 
     scale = FULL if full else QUICK
@@ -73,8 +81,8 @@ def make_request(*, full: bool, problems: list[str] | None, methods: list[str] |
     except ValueError as error:
         raise BadInput(str(error)) from None
     for player in chosen:
-        if absent := player.missing():
-            notes.append(f'{player.title}: {", ".join(absent)} not installed (pip install "poem-cma[bench]")')
+        if why := trouble(player.missing(), player.packages):
+            notes.append(f"{player.title}: {why}")
         else:
             players.append(player.name)
     if not found or not players:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
+from typing import Unpack
 
 from poem_cma.experiments.bench import command as arena
 from poem_cma.experiments.campaign.watch import BadInput, Stopped
@@ -18,46 +18,37 @@ LOSSES = "losses"
 def bench(
     suites: Sequence[str],
     *,
-    full: bool,
     problems: list[str] | None,
     methods: list[str] | None,
-    jobs: int | None,
-    out: Path,
-    report_only: bool = False,
     seeds: int | None = None,
     budgets: Sequence[int] = (),
+    **how: Unpack[arena.How],
 ) -> Path:
     """Run the suites; the losses alone write their report into `out`, beside others into ``out/losses``."""
-    if absent := [package for package in arena.NEEDED if find_spec(package) is None]:
-        raise Stopped(f'{", ".join(absent)} not installed: pip install "poem-cma[bench]"')
+    arena.check_packages()
     chosen = _suites(suites)
-    common = {"full": full, "problems": problems, "methods": methods}
     if chosen == [LOSSES]:
         if seeds is not None or budgets:
             raise BadInput(f"--seeds and --budgets are for the suites {', '.join(SUITES)}; the losses have their own")
-        return arena.bench(**common, jobs=jobs, out=out, report_only=report_only)  # type: ignore[arg-type]
+        return arena.bench(problems, methods, **how)
     from poem_cma.experiments.bench.field.command import field, make_request
     from poem_cma.experiments.bench.field.losses import read_losses
 
+    out = how["out"]
     for_losses, for_field = _share_out(chosen, problems, methods)
-    report, losses = out / LOSSES / "report.html", None
+    losses, in_folder = None, out / LOSSES
     if for_losses is not None:
-        report = arena.bench(
-            full=full,
-            problems=for_losses[0],
-            methods=for_losses[1],
-            jobs=jobs,
-            out=out / LOSSES,
-            report_only=report_only,
-        )
-        losses = read_losses(out / LOSSES, out, _headline(out / LOSSES / "report.md"))
+        beside: arena.How = {**how, "out": in_folder}
+        report = arena.bench(*for_losses, **beside)
+        if for_field is None:
+            return report
+        losses = read_losses(in_folder, out, _headline(in_folder / "report.md"))
     if for_field is None:
-        return report
+        raise BadInput("none of these methods plays any of these problems")
     rest = [suite for suite in chosen if suite != LOSSES]
-    request = make_request(
-        rest, full=full, problems=for_field[0], methods=for_field[1], seeds=seeds, budgets=budgets
-    )  # fmt: skip
-    return field(request, jobs=jobs, out=out, report_only=report_only, losses=losses)
+    names, who = for_field
+    request = make_request(rest, full=how["full"], problems=names, methods=who, seeds=seeds, budgets=budgets)
+    return field(request, jobs=how["jobs"], out=out, report_only=how.get("report_only", False), losses=losses)
 
 
 def _suites(names: Sequence[str]) -> list[str]:

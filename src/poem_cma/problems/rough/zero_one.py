@@ -7,13 +7,13 @@ In both data sets hyperplanes separate the classes: the least value of the judge
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from poem_cma._types import Array, IntArray
 from poem_cma.problems.black_box import BlackBox
+from poem_cma.problems.packages import package
 
 __all__ = ["BLACK_BOXES", "zero_one_cancer", "zero_one_digits"]
 
@@ -75,10 +75,7 @@ def _classifier(
 
 def _data(name: str) -> tuple[Array, IntArray]:
     """The features with a column of ones at the end, and the labels."""
-    try:
-        datasets = import_module("sklearn.datasets")
-    except ImportError:
-        raise ImportError(f'{name} comes from scikit-learn: pip install "poem-cma[bench]"') from None
+    datasets = package("sklearn.datasets", f"{name} needs scikit-learn")
     features, labels = getattr(datasets, f"load_{name}")(return_X_y=True)
     return np.column_stack([features, np.ones(len(features))]), labels
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from poem_cma._types import Array
+from poem_cma.problems.packages import package
 
 __all__ = ["CLASSES", "HIGHEST", "Simulation", "Tables", "sample"]
 
@@ -51,14 +51,9 @@ class Simulation:
 
     def __init__(self, name: str) -> None:
         module, kind = CLASSES[name]
-        try:
-            self.problem: Any = getattr(import_module(f"simopt.models.{module}"), kind)()
-            generator = import_module("mrg32k3a.rust").MRG32k3a
-        except ImportError as error:
-            raise ImportError(
-                f'the simulators need SimOpt, but {error.name} is missing: pip install "poem-cma[bench]"',
-                name=error.name,
-            ) from None
+        needed = "the simulators need SimOpt"
+        self.problem: Any = getattr(package(f"simopt.models.{module}", needed), kind)()
+        generator = package("mrg32k3a.rust", needed).MRG32k3a
         self.name = name
         self.sign = -float(self.problem.minmax[0])
         self.streams = [generator() for _ in range(self.problem.model.n_rngs)]

@@ -14,6 +14,7 @@ from poem_cma.experiments.bench.field.plan import FieldRequest, entries
 from poem_cma.experiments.bench.field.play import work
 from poem_cma.experiments.bench.field.players import PLAYERS
 from poem_cma.experiments.bench.field.scale import FULL, QUICK
+from poem_cma.experiments.bench.provenance import trouble
 from poem_cma.experiments.campaign import records
 from poem_cma.experiments.campaign.cells import Cell
 from poem_cma.experiments.campaign.execute import default_jobs
@@ -84,8 +85,8 @@ def make_request(
             continue
         if player.suites and not set(player.suites) & set(suites):
             continue
-        if absent := player.missing():
-            notes.append(f'{player.title}: {", ".join(absent)} not installed (pip install "poem-cma[bench]")')
+        if why := trouble(player.missing(), player.packages):
+            notes.append(f"{player.title}: {why}")
         else:
             players.append(name)
     if not found or not players:

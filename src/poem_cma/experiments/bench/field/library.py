@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from importlib import import_module
+from pathlib import Path
 
 from poem_cma.experiments.bench.provenance import source_digest
 from poem_cma.problems.black_box import BlackBox
@@ -42,8 +44,8 @@ def load(suite: str, name: str) -> BlackBox:
 
 def source_of(suite: str) -> str:
     """The checksum of a suite's source; another one makes its results out of date."""
-    place = SUITES[suite].removeprefix("poem_cma.").replace(".", "/")
-    return source_digest((f"{place}.py", place, "problems/black_box.py"))
+    file = Path(str(import_module(SUITES[suite]).__file__))
+    return source_digest((str(file.parent if file.name == "__init__.py" else file), "problems/black_box.py"))
 
 
 def _why(error: Exception) -> str:

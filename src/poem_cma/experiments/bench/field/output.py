@@ -45,14 +45,20 @@ def _markdown(results: FieldResults, strips: list[Strip], shown: list[Table], lo
     line = tables.headline(results)
     parts = [
         f"## Field, {results.request.scale.name}: {len(results.starts)} problems, {len(results.methods)} methods\n",
-        f"{line[0].upper()}{line[1:]}.\n",
+        f"{line[0].upper()}{line[1:]}. {tables.details(results)}".rstrip() + "\n",
         *(f"* {note}\n" for note in results.request.notes),
         *(f"![Scores on {each.suite}](figures/strip-{each.suite}.png)\n" for each in strips),
-        *([f"Losses: {losses.headline}.\n"] if losses else []),
-        *(f"### {t.title}\n\n{markdown(t.header, t.rows)}" for t in shown if t.rows),
+        *(f"### {t.title}\n\n{markdown(t.header, t.rows)}" for t in shown[:1] if t.rows),
+        *([_losses(losses)] if losses else []),
+        *(f"### {t.title}\n\n{markdown(t.header, t.rows)}" for t in shown[1:] if t.rows),
         "### How it was measured\n\n" + "".join(f"* {rule}\n" for rule in rules(results)),
     ]
     return "\n".join(parts)
+
+
+def _losses(losses: Losses) -> str:
+    line, table = losses.headline, losses.table
+    return f"### {table.title}\n\n{line[0].upper()}{line[1:]}.\n\n{markdown(table.header, table.rows)}"
 
 
 def _records(results: FieldResults) -> dict[str, object]:

@@ -36,8 +36,9 @@ def rules(results: FieldResults) -> list[str]:
         "above 1.02; it said so if it failed or its message has a warning. A median above 2 counts as 2 in means.",
         "Samples have numbers: with equal seeds, all methods have the same sequence. Where noise is not shared, every "
         "evaluation has noise of its own.",
-        "Peers have their defaults and, where they need a scale, a quarter of the box or 1; points outside the domain "
-        f"are projected before they are evaluated. Ours ({ours or 'none here'}) are evaluated where they ask.",
+        "Peers have their defaults and, where they need a scale, a quarter of the box (of the smallest box around a "
+        "simplex) or 1; points outside the domain are projected before they are evaluated. Ours "
+        f"({ours or 'none here'}) are evaluated where they ask.",
         *(f"{name} ({suite}) is left out of the scores: no run ended below x0." for suite, name in results.flat),
     ]
 
@@ -62,6 +63,7 @@ def page(
 <p>poem-cma {poem_cma.__version__} and its peers on {len(results.starts)} black boxes: {escape(suites)}. Mode:
 {escape(request.scale.name)}. 0 is the best value known, 1 is x0.</p>
 <p><strong>{escape(tables.headline(results))}</strong></p>
+<p>{escape(tables.details(results))}</p>
 {notes}
 <nav><a href="#scores">Scores</a> <a href="#outcome">Outcome</a> {losses_link}<a href="#profiles">Profiles</a>
 <a href="#tables">Tables</a> <a href="#players">Players</a> <a href="#rules">Rules</a></nav>

@@ -11,7 +11,10 @@ from poem_cma.experiments.bench.field.results import FieldResults, Place
 from poem_cma.experiments.bench.field.scores import count_harm, duel, mean_of_medians, standings
 from poem_cma.experiments.campaign.table import Table
 
-__all__ = ["duel_table", "headline", "means_table", "players_table", "suite_table", "wins_table"]
+__all__ = ["details", "duel_table", "headline", "means_table", "players_table", "suite_table", "wins_table"]
+
+#: The most names of problems in a line.
+_NAMED = 20
 
 
 def headline(results: FieldResults) -> str:
@@ -26,6 +29,25 @@ def headline(results: FieldResults) -> str:
         f"auto is first on {marks.count('first')}, within 0.1 of the first on {marks.count('near')} and behind on "
         f"{marks.count('behind')} of {places}; {worse or 'none'} of its {runs} runs ended worse than x0{end}"
     )
+
+
+def details(results: FieldResults) -> str:
+    """A second line: where our default method is behind, and its duels with pycma and the best of ARS's settings."""
+    if "auto" not in results.methods:
+        return ""
+    behind = _in_order(
+        place.problem
+        for place, medians in results.medians.items()
+        if "auto" in medians and standings(medians)["auto"] == "behind"
+    )
+    more = f" and {len(behind) - _NAMED} more" if len(behind) > _NAMED else ""
+    line = f"It is behind on {', '.join(behind[:_NAMED])}{more}. " if behind else ""
+    for name in ("pycma", "ars-best"):
+        if name in results.methods:
+            title = PLAYERS[name].title.replace(",", " with the")
+            lower, level, higher = duel(*(_medians(results, who) for who in ("auto", name)))
+            line += f"Against {title}, its median is lower on {lower}, level on {level} and higher on {higher}. "
+    return line.rstrip()
 
 
 def wins_table(results: FieldResults) -> Table:
@@ -68,11 +90,7 @@ def duel_table(results: FieldResults, ours: str = "auto") -> Table:
             continue
         row = [PLAYERS[name].title]
         for suite in [None, *_suites(results)]:
-            places = [p for p in results.medians if suite in (None, p.suite)]
-            own, other = (
-                {p: results.medians[p][who] for p in places if who in results.medians[p]} for who in (ours, name)
-            )
-            better, level, worse = duel(own, other)
+            better, level, worse = duel(*(_medians(results, who, suite) for who in (ours, name)))
             row.append(f"{better} : {level} : {worse}" if better + level + worse else "")
         rows.append(row)
     header = [f"{PLAYERS[ours].title} against", "all", *_suites(results)]
@@ -107,6 +125,11 @@ def players_table(results: FieldResults) -> Table:
 
 def _marks(results: FieldResults, name: str) -> list[str]:
     return [standings(medians)[name] for medians in results.medians.values() if name in medians]
+
+
+def _medians(results: FieldResults, name: str, suite: str | None = None) -> dict[Place, float]:
+    places = [p for p in results.medians if suite in (None, p.suite)]
+    return {p: results.medians[p][name] for p in places if name in results.medians[p]}
 
 
 def _harm(results: FieldResults, name: str) -> tuple[int, int, int]:

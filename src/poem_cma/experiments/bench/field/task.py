@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from math import isfinite
+from math import inf, isfinite
 from typing import Any
 
 import numpy as np
@@ -58,6 +58,7 @@ class FieldTask:
         self._streams = Streams(seed)
         self._noise = np.random.default_rng([seed, 1])
         self._next = 0
+        self._lowest = inf
         self._samples: dict[int, Any] = {}
         self._point: Any = self.x0
 
@@ -79,8 +80,8 @@ class FieldTask:
 
     @property
     def walls(self) -> tuple[Any, Any] | None:
-        """The bounds of the domain if it is a box, possibly with infinite ones; None if there are none."""
-        domain = self.problem.domain
+        """The bounds of the domain or of the box around it, possibly infinite ones; None if there are none."""
+        domain = self.problem.box or self.problem.domain
         if not isinstance(domain, Box):
             return None
         return tuple(np.broadcast_to(side, self.d).astype(float) for side in (domain.lower, domain.upper))  # type: ignore[return-value]
@@ -101,6 +102,14 @@ class FieldTask:
     def value(self, x: Any) -> float:
         """F at the nearest point of the domain, on a new sample; one call."""
         return self.at(x, self.fresh(1)[0])
+
+    def tried(self, x: Any) -> float:
+        """As `value`; of the points that were tried, the one with the lowest value is recommended."""
+        value = self.value(x)
+        if value < self._lowest:
+            self._lowest = value
+            self.recommend(np.array(x))
+        return value
 
     def values(self, X: Any, *, shared: bool = False) -> Any:
         """F at each row of X: on one new sample, or on a new one for each row."""

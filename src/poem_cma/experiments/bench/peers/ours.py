@@ -11,6 +11,7 @@ import numpy as np
 import poem_cma as pc
 from poem_cma._types import Array
 from poem_cma.experiments.bench.player import Player
+from poem_cma.experiments.bench.provenance import OURS
 from poem_cma.experiments.bench.task import Task
 from poem_cma.problems import Problem
 from poem_cma.run.oracle import Oracle, matrix
@@ -51,8 +52,6 @@ def replicas(problem: Problem, budget: int, seeds: Sequence[int]) -> list[Any]:
     return [result.x for result in results]
 
 
-_LOOP = ("descent.py", "rules.py", "search.py", "differences.py")
-
 PLAYERS = [
     Player(
         name,
@@ -61,13 +60,13 @@ PLAYERS = [
         {"method": name},
         role="ours",
         pace=80e-6,
-        code=("methods.py", *code),
+        code=(*OURS, *code),
         plans=name == "auto",
         replicas=replicas if name == "auto" else None,
     )
     for name, title, code in (
-        ("auto", "auto", ("auto",)),
-        ("poem", "POEM", _LOOP),
-        ("poem-cma", "POEM-CMA", (*_LOOP, "spectrum.py")),
+        ("auto", "auto", ("auto", "replicate.py")),
+        ("poem", "POEM", ()),
+        ("poem-cma", "POEM-CMA", ()),
     )
 ]

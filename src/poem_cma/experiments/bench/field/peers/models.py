@@ -1,8 +1,10 @@
-"""Methods that fit quadratic models: Py-BOBYQA, told that values are noisy, and COBYQA."""
+"""Methods that fit quadratic models: Py-BOBYQA, told that values are noisy, and COBYQA.
+
+Until such a method returns a point of its own, the one with the lowest value is recommended.
+"""
 
 from __future__ import annotations
 
-from math import inf
 from typing import Any
 
 import numpy as np
@@ -13,27 +15,12 @@ from poem_cma.experiments.bench.field.task import FieldTask
 __all__ = ["PLAYERS"]
 
 
-def _lowest(task: FieldTask) -> Any:
-    """F on new samples; the point with the lowest value is recommended until the method returns its own."""
-    best = inf
-
-    def value(x: Any) -> float:
-        nonlocal best
-        found = task.value(x)
-        if found < best:
-            best = found
-            task.recommend(np.array(x))
-        return found
-
-    return value
-
-
 def py_bobyqa(task: FieldTask) -> Ending:
     """`pybobyqa.solve` with objfun_has_noise=True; variables are scaled to a finite box."""
     import pybobyqa
 
     solution = pybobyqa.solve(
-        _lowest(task), task.x0, bounds=task.walls, maxfun=task.budget, objfun_has_noise=True,
+        task.tried, task.x0, bounds=task.walls, maxfun=task.budget, objfun_has_noise=True,
         scaling_within_bounds=task.problem.box is not None,
     )  # fmt: skip
     if solution.x is not None:
@@ -47,7 +34,7 @@ def cobyqa(task: FieldTask) -> Ending:
 
     bounds = None if task.walls is None else optimize.Bounds(*task.walls)
     minimize: Any = optimize.minimize
-    result = minimize(_lowest(task), task.x0, method="COBYQA", bounds=bounds, options={"maxfev": task.budget})
+    result = minimize(task.tried, task.x0, method="COBYQA", bounds=bounds, options={"maxfev": task.budget})
     task.recommend(np.array(result.x))
     spent = result.nfev >= task.budget
     return Ending(result.message, not result.success and not spent)

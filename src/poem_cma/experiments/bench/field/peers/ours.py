@@ -9,6 +9,7 @@ import numpy as np
 import poem_cma as pc
 from poem_cma.experiments.bench.field.player import Ending, FieldPlayer
 from poem_cma.experiments.bench.field.task import FieldTask
+from poem_cma.experiments.bench.provenance import OURS
 
 __all__ = ["PLAYERS", "warns"]
 
@@ -53,16 +54,11 @@ def poem_told(task: FieldTask) -> Ending:
     return play(task, pc.methods.poem(initial_distance=0.25), scale=4.0 * task.unit)
 
 
-_FRAME = ("minimize.py", "methods.py", "optimizer.py", "core.py", "setup.py", "domains.py", "convex.py")
-_LOOP = (*_FRAME, "descent.py", "rules.py", "search.py", "differences.py")
-
 PLAYERS = [
-    FieldPlayer(
-        "auto", "auto", auto, "nothing set", "ours", pace=150e-6, code=(*_LOOP, "auto"),
-    ),
-    FieldPlayer("poem", "POEM", poem, "nothing set", "ours", pace=15e-6, code=_LOOP),
+    FieldPlayer("auto", "auto", auto, "nothing set", "ours", pace=150e-6, code=(*OURS, "auto")),
+    FieldPlayer("poem", "POEM", poem, "nothing set", "ours", pace=15e-6, code=OURS),
     FieldPlayer(
         "poem-told", "POEM, told the scale", poem_told,
-        "the initial distance is a quarter of the box in each variable, or 1", "ours", pace=15e-6, code=_LOOP,
+        "the initial distance is a quarter of the box in each variable, or 1", "ours", pace=15e-6, code=OURS,
     ),
 ]  # fmt: skip

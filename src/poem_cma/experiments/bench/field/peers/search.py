@@ -33,19 +33,9 @@ def nelder_mead(task: FieldTask) -> None:
     """SciPy's simplex, a new sample in every evaluation; its point with the lowest value is recommended."""
     from scipy import optimize
 
-    best = inf
-
-    def value(x: Any) -> float:
-        nonlocal best
-        found = task.value(x)
-        if found < best:
-            best = found
-            task.recommend(np.array(x))
-        return found
-
     bounds = None if task.walls is None else optimize.Bounds(*task.walls)
     minimize: Any = optimize.minimize
-    minimize(value, task.x0, method="Nelder-Mead", bounds=bounds, options={"maxfev": task.budget})
+    minimize(task.tried, task.x0, method="Nelder-Mead", bounds=bounds, options={"maxfev": task.budget})
 
 
 PLAYERS = [
