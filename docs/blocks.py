@@ -58,8 +58,9 @@ class Block:
 
 
 def pages() -> list[Path]:
-    """All pages with code: the README and those of the site."""
-    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    """All pages with code that are written by hand: the README and those of the site without the tutorials."""
+    found = sorted((ROOT / "docs").rglob("*.md"))
+    return [ROOT / "README.md", *(page for page in found if page.parent.name != "tutorials")]
 
 
 def blocks(page: Path) -> list[Block]:
