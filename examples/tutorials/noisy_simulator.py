@@ -84,7 +84,7 @@ print(f"gain over the start: {first.gain.mean:.0f}, 95% interval {first.gain.low
 # measured on fresh common days. The interval is far above zero, so the plan is better than the
 # start.
 #
-# ## Continue from there
+# ## A warm start
 #
 # A result can be the start of another run (a warm start). The new run keeps the point, the
 # distances and the covariance that the first one has learned. A result does not remember the

@@ -26,7 +26,18 @@ _WORD = re.compile(r"\b(?:[^\W\d_]{2,}(?:[-'’][^\W\d_]+)*|[Aa])\b")
 
 def words(text: str) -> int:
     """Runs of letters, those of one letter but "a" excluded; tables and captions count."""
-    return len(_WORD.findall(_NOT_WORDS.sub(" ", text)))
+    return len(_WORD.findall(_NOT_WORDS.sub(" ", without_indented_code(text))))
+
+
+def without_indented_code(text: str) -> str:
+    """Lines that begin with four spaces are code, unless they belong to a list."""
+    kept, in_list = [], False
+    for line in text.splitlines():
+        if line.strip() and not line.startswith(" "):
+            in_list = line.startswith(("* ", "- "))
+        if in_list or not line.startswith("    "):
+            kept.append(line)
+    return "\n".join(kept)
 
 
 def of_page(page: Path) -> int:
@@ -37,6 +48,7 @@ def test_what_is_a_word() -> None:
     assert words("A [two-sided](noise.md) test of `x0`, $x$ and 12 f.\n\n```python\nno words\n```\n") == 5
     assert words("| one | 2 |\n|---|---|\n\n![three words here](images/a.png)\n\n$$ \\mathbb{E} $$\n") == 4
     assert words("## Two words {#an-anchor}\n<!-- none -->\n") == 2
+    assert words("Code:\n\n    python program.py\n\n* a list\n\n    with more\n") == 5
 
 
 def test_the_site_has_at_most_15000_words() -> None:
