@@ -32,7 +32,8 @@ def day(plan, seed):
         cost += 75.0 * plan[shift]
         free = [0.0] * plan[shift]  # when each person is free again
         arrivals = np.sort(guests.uniform(0.0, 300.0, guests.poisson(300.0 * rate)))
-        for arrival, hungry in zip(arrivals, guests.random(len(arrivals)) < 0.3, strict=True):
+        hunger = guests.random(len(arrivals)) < 0.3
+        for arrival, hungry in zip(arrivals, hunger, strict=True):
             begin, minutes = max(arrival, free[0]), service.exponential(2.5)
             if begin - arrival > 10.0:
                 cost += 4.0  # the guest leaves
@@ -75,9 +76,13 @@ def seeds(rng):
     return int(rng.integers(2**31))
 
 
+def shown(estimate):
+    return f"{estimate.mean:.0f}, 95% interval {estimate.low:.0f} to {estimate.high:.0f}"
+
+
 first = pc.minimize(day, variables, sample=seeds, budget=150, seed=0)
 print(first.x)
-print(f"gain over the start: {first.gain.mean:.0f}, 95% interval {first.gain.low:.0f} to {first.gain.high:.0f}")
+print("gain over the start:", shown(first.gain))
 
 # %% [markdown]
 # The search started in the middle of each range. `gain` is the improvement over that start,
@@ -93,8 +98,8 @@ print(f"gain over the start: {first.gain.mean:.0f}, 95% interval {first.gain.low
 # %%
 result = pc.minimize(day, first, domain=variables, sample=seeds, budget=1000, seed=1)
 print(result.x)
-print(f"cost of a day: {result.value.mean:.0f}, 95% interval {result.value.low:.0f} to {result.value.high:.0f}")
-print(f"gain over the first search: {result.gain.low:.0f} to {result.gain.high:.0f}")
+print("cost of a day:", shown(result.value))
+print("gain over the first search:", shown(result.gain))
 print(result.message)
 
 # %% [markdown]
@@ -125,20 +130,28 @@ print(again.x)
 
 # %%
 days = range(10**6, 10**6 + 200)  # no run has seen these seeds
-best = np.array([day(result.x, seed) for seed in days])
-changes = {"early": (-1, 1), "noon": (-1, 1), "late": (-1, 1), "sandwiches": (-20, 20)}
-neighbours = [(name, step) for name, steps in changes.items() for step in steps]
-worse = [[day(result.x | {n: result.x[n] + step}, seed) for seed in days] - best for n, step in neighbours]
+
+
+def costs(plan):
+    return np.array([day(plan, seed) for seed in days])
+
+
+steps = {"early": 1, "noon": 1, "late": 1, "sandwiches": 20}
+neighbours = {
+    f"{name} {sign * step:+d}": result.x | {name: result.x[name] + sign * step}
+    for name, step in steps.items()
+    for sign in (-1, 1)
+}
+best = costs(result.x)
+worse = np.array([costs(plan) - best for plan in neighbours.values()])
+mean, error = worse.mean(axis=1), worse.std(axis=1, ddof=1) / len(days) ** 0.5
 
 figure, axes = plt.subplots(figsize=(6.5, 3), layout="constrained")
-rows = np.arange(len(neighbours))
-axes.errorbar(np.mean(worse, axis=1), rows, xerr=2 * np.std(worse, axis=1) / len(days) ** 0.5, fmt="o", capsize=3)
+axes.errorbar(mean, list(neighbours), xerr=2 * error, fmt="o", capsize=3)
 axes.axvline(0.0, color="0.5")
-axes.set_yticks(rows, [f"{name} {step:+d}" for name, step in neighbours])
-axes.set(xlabel="cost above that of the result, a day (mean ± 2 standard errors)")
+axes.set(xlabel="cost of a day above that of the result (mean ± 2 standard errors)")
 figure.savefig("neighbours.png", dpi=110)
-
-print(sum(np.mean(w) + 2 * np.std(w) / len(days) ** 0.5 < 0 for w in worse), "neighbours are clearly better")
+print((mean + 2 * error < 0).sum(), "neighbours are clearly better")
 
 # %% [markdown]
 # This is a local check: it says nothing about plans far away. If no neighbour is clearly better,

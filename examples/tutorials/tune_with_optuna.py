@@ -41,9 +41,14 @@ def errors(params, splits=40):
     return np.array([error(params, np.random.default_rng([2024, n])) for n in range(splits)])
 
 
-usual = {"C": 1.0, "gamma": 1.0 / (X.shape[1] * X.var()), "pixels": X.shape[1]}  # scikit-learn's defaults
-before = errors(usual)
-print(f"usual settings: {before.mean():.3f}; a single split: {before.min():.3f} to {before.max():.3f}")
+def shown(values):
+    return f"{values.mean():.3f} ± {values.std(ddof=1) / len(values) ** 0.5:.3f}"
+
+
+usual = {"C": 1.0, "gamma": 1.0 / (X.shape[1] * X.var()), "pixels": X.shape[1]}
+before = errors(usual)  # scikit-learn's defaults
+print("usual settings:", shown(before))
+print(f"single splits: {before.min():.3f} to {before.max():.3f}")
 
 # %% [markdown]
 # One split says little: splits differ by more than any improvement that one can hope for.
@@ -86,9 +91,8 @@ print({name: float(f"{value:.2g}") for name, value in found.items()})
 
 # %%
 after = errors(found)
-gain = before - after
-print(f"best trial: {study.best_value:.3f}; on new splits: {after.mean():.3f}")
-print(f"gain over the usual settings: {gain.mean():.3f} ± {gain.std(ddof=1) / len(gain) ** 0.5:.3f}")
+print(f"best trial: {study.best_value:.3f}; on new splits: {shown(after)}")
+print("gain over the usual settings:", shown(before - after))
 
 # %% [markdown]
 # The value of the best trial is much too good. The gain is what counts. **Optuna's own sampler**
@@ -97,8 +101,7 @@ print(f"gain over the usual settings: {gain.mean():.3f} ± {gain.std(ddof=1) / l
 # %%
 other = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=0))
 other.optimize(objective, n_trials=150)
-difference = errors(other.best_params) - after
-print(f"TPE's best trial is worse by {difference.mean():.3f} ± {difference.std(ddof=1) / len(difference) ** 0.5:.3f}")
+print("TPE's best trial is worse by", shown(errors(other.best_params) - after))
 
 # %% [markdown]
 # A difference of less than two standard errors is not evidence for either. With few trials, or with
@@ -114,9 +117,12 @@ for panel, name in zip(axes, found, strict=True):
     if name == "pixels":
         values = sorted({min(max(round(value), 2), X.shape[1]) for value in values})
     curve = np.array([errors(found | {name: value}, 10) for value in values])
-    panel.errorbar(values, curve.mean(axis=1), yerr=2 * curve.std(axis=1) / 10**0.5, fmt="o-", capsize=3)
+    spread = 2 * curve.std(axis=1) / 10**0.5
+    panel.errorbar(values, curve.mean(axis=1), yerr=spread, fmt="o-", capsize=3)
     panel.axvline(found[name], color="0.6", ls=":")
     panel.set(xscale="log", xlabel=name)
+    panel.set_xticks(ends := [values[0], values[-1]], [f"{value:.2g}" for value in ends])
+    panel.minorticks_off()
 axes[0].set_ylabel("error on new splits")
 figure.savefig("sensitivity.png", dpi=110)
 
@@ -127,8 +133,7 @@ figure.savefig("sensitivity.png", dpi=110)
 
 # %%
 _, again = tuned(seed=1, x0=found)
-change = errors(again) - after
-print(f"another 150 trials change the error by {change.mean():.3f} ± {change.std(ddof=1) / len(change) ** 0.5:.3f}")
+print("another 150 trials change the error by", shown(errors(again) - after))
 
 # %% [markdown]
 # If more trials no longer change the error by more than its standard error, stop. Report the error

@@ -19,14 +19,15 @@ FIRST = 3
 
 #: What is typed, and the page that should be among the first.
 WANTED = {
-    "integer": "domains", "uncertainty": "how_result", "confidence interval": "how_result", "hyperparameter": "how_do_i",
-    "warm start": "tutorials/noisy_simulator", "log scale": "how_do_i", "tutorial": "tutorials/noisy_simulator", "bounds": "how_do_i",
-    "constraints": "how_do_i", "common random numbers": "how_do_i", "simulator": "tutorials/noisy_simulator",
-    "optuna": "integrations", "scipy": "integrations", "nevergrad": "integrations", "workers": "long_runs",
-    "parallel": "long_runs", "crash": "long_runs", "resume": "command_line", "checkpoint": "long_runs",
-    "simplex": "domains", "install": "index", "noise": "noise", "maximise": "how_do_i", "sensitivity": "how_do_i",
-    "fine-tuning": "tutorials/forward_passes", "benchmark": "benchmarks", "memory": "performance", "outliers": "noise",
-    "constants": "constants", "paper": "paper",
+    "integer": "tutorials/noisy_simulator", "uncertainty": "how_result", "confidence interval": "how_result",
+    "hyperparameter": "how_do_i", "warm start": "tutorials/noisy_simulator", "log scale": "how_do_i",
+    "tutorial": "tutorials/noisy_simulator", "bounds": "how_do_i", "constraints": "how_do_i",
+    "common random numbers": "how_do_i", "simulator": "tutorials/noisy_simulator", "optuna": "integrations",
+    "scipy": "integrations", "nevergrad": "integrations", "workers": "long_runs", "parallel": "long_runs",
+    "crash": "long_runs", "resume": "command_line", "checkpoint": "long_runs", "simplex": "domains",
+    "install": "index", "noise": "noise", "maximise": "how_do_i", "sensitivity": "how_do_i",
+    "fine-tuning": "tutorials/forward_passes", "benchmark": "benchmarks", "memory": "performance",
+    "outliers": "noise", "constants": "constants", "paper": "paper",
 }  # fmt: skip
 
 #: Asks the search of the site, as its own pages do, one question after the other.
