@@ -101,8 +101,8 @@ def minimize(
     batch: Annotated[Text, _option('Samples in each step, or "auto" to keep all workers busy.')] = None,
     ahead: Annotated[Text, _option("Steps that are asked before the current one is complete.")] = None,
     paired: Paired = None,
-    evaluate: Annotated[Text, _option("The number of fresh samples that measure the result.")] = None,
-    stop_below: Annotated[Text, _option("Stop when recent values are below this.", "VALUE")] = None,
+    evaluate: Annotated[Text, _option("Fresh calls that measure the result.")] = None,
+    stop_below: Annotated[Text, _option("Stop when recent values are below.", "VALUE")] = None,
     time_limit: TimeLimit = None,
     on_failure: Annotated[
         Text, _option("What a failed evaluation does: drop leaves it out, raise ends the run.", "WHAT")
