@@ -133,6 +133,8 @@ def main(paths: list[str]) -> None:
     import tempfile
 
     for page in [Path(path).resolve() for path in paths] or pages():
+        if not any(block.is_output for block in blocks(page)):
+            continue  # nothing to renew
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "examples").symlink_to(ROOT / "examples")
             outputs = run(page, Path(folder))
