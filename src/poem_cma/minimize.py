@@ -50,12 +50,11 @@ def minimize(
     fun : callable
         ``fun(x) -> float``, or ``fun(x, xi) -> float`` where `sample` is given.
     x0 : array_like, a nest of arrays and numbers, or Result
-        Where to start. A point outside the domain is projected on it, with a warning.
-        If it is the `Result` of an earlier run with the same method and domain, the search continues at its x, with the
-        distances and the covariance that were learned (a warm start).
-        It may be a dictionary, list, tuple, named tuple or dataclass of arrays and numbers, also nested. `fun` and the
-        result then have the same form. A number may be declared as `Real` or `Integer`, with its bounds. If
-        `vectorized`, each array has one more axis in front.
+        Where to start. From the `Result` of an earlier run with the same method and domain, the search continues at its
+        x, over the distances and with the covariance that were learned. A point outside the domain is projected on it,
+        with a warning. A dictionary, list, tuple, named tuple or dataclass of arrays and numbers, also nested, is given
+        to `fun` in the same form, and so are the points of the result. A number may be declared as `Real` or `Integer`,
+        with its bounds. If `vectorized`, each array has one more axis in front.
     sample : callable, optional
         ``sample(rng)`` draws xi with the `numpy.random.Generator` that it is given: an index, a seed, an array, any
         object. Points that are compared share their xi, so that noise which they have in common cancels.

@@ -43,8 +43,8 @@ class Optimizer(Lanes):
     Parameters
     ----------
     x0 : array_like or Result
-        Where to start. From a `Result` the search continues with what that run has learned, if the method, the scale
-        and the domain are the same.
+        Where to start. From a Result the run continues with what its run has learned, if the method, the scale and
+        the domain are the same.
     method : str or Method
         "auto", "poem-cma", "poem", "tpbco", "tpge", "rsnso", or one made by a constructor in `poem_cma.methods`.
     domain : optional
