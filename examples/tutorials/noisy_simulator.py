@@ -92,8 +92,8 @@ print("gain over the start:", shown(first.gain))
 # ## A warm start
 #
 # A result can be the start of another run (a warm start). The new run keeps the point, the
-# distances and the covariance that the first one has learned. The variables are
-# given again as `domain`.
+# distances and the covariance that the first one has learned. Give the variables
+# again as `domain`.
 
 # %%
 result = pc.minimize(day, first, domain=variables, sample=seeds, budget=1000, seed=1)

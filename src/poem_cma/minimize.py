@@ -52,9 +52,9 @@ def minimize(
     x0 : array_like, a nest of arrays and numbers, or Result
         Where to start. From the `Result` of an earlier run with the same method and domain, the search continues at its
         x, over the distances and with the covariance that were learned. A point outside the domain is projected on it,
-        with a warning. A dictionary, list, tuple, named tuple or dataclass of arrays and numbers, also nested, is given
-        to `fun` in the same form, and so are the points of the result. A number may be declared as `Real` or `Integer`,
-        with its bounds. If `vectorized`, each array has one more axis in front.
+        with a warning. A dictionary, list, tuple, named tuple or dataclass of arrays and numbers, nested at will, is
+        given to `fun` in the same form, and so are the points of the result. A number may be declared as `Real` or
+        `Integer`, with its bounds. ``vectorized``: each leaf has a first axis more.
     sample : callable, optional
         ``sample(rng)`` draws xi with the `numpy.random.Generator` that it is given: an index, a seed, an array, any
         object. Points that are compared share their xi, so that noise which they have in common cancels.
