@@ -58,8 +58,9 @@ class Block:
 
 
 def pages() -> list[Path]:
-    """All pages with code: the README and those of the site."""
-    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    """All pages with code that are written by hand: the README and those of the site without the tutorials."""
+    found = sorted((ROOT / "docs").rglob("*.md"))
+    return [ROOT / "README.md", *(page for page in found if page.parent.name != "tutorials")]
 
 
 def blocks(page: Path) -> list[Block]:
@@ -132,6 +133,8 @@ def main(paths: list[str]) -> None:
     import tempfile
 
     for page in [Path(path).resolve() for path in paths] or pages():
+        if not any(block.is_output for block in blocks(page)):
+            continue  # nothing to renew
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "examples").symlink_to(ROOT / "examples")
             outputs = run(page, Path(folder))

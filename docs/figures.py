@@ -24,11 +24,6 @@ def page(name: str) -> dict[str, Any]:
     return names
 
 
-def run() -> Any:
-    """The quickstart's run."""
-    return page("index.md")["result"].plot()
-
-
 def spectra() -> Any:
     """The two spectra of the page on dimension, beside each other."""
     from matplotlib.figure import Figure
@@ -45,7 +40,7 @@ def spectra() -> Any:
     return figure
 
 
-FIGURES = {"run.png": run, "spectra.png": spectra}
+FIGURES = {"spectra.png": spectra}
 
 #: Pictures that take too long to be drawn here, and the commands that draw them.
 BY_COMMAND = {
@@ -53,6 +48,7 @@ BY_COMMAND = {
         f"field-{suite}.png": "poem-cma bench --suite all --full --out results/full, then python docs/field_tables.py"
         for suite in ("simulators", "policies", "rough", "noisy-bbob")
     },
+    **dict.fromkeys(("first-light.svg", "first-dark.svg"), "python docs/figures_first.py"),
     **dict.fromkeys(("result.png", "spectrum.png", "compare.png"), "python docs/pictures.py"),
     **{f"auto-{name}.png": "python docs/figures_auto.py" for name in ("scan", "gate", "scores", "phases")},
     **{f"how-{name}.png": "python docs/figures_auto.py" for name in ("differences", "walk", "far", "scale", "result")},

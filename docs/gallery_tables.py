@@ -21,7 +21,7 @@ BEGIN, END = "<!-- table: begin -->\n", "<!-- table: end -->\n"
 #: Which part of a picture is its thumbnail: left and right, as shares of the width.
 PARTS = {
     "digits_attack": (0.0, 1.0), "effective_dimension": (0.0, 0.345), "epidemic": (0.0, 0.397),
-    "external_program": (0.0, 0.385), "f1_classifier": (0.0, 0.585), "policy_search": (0.0, 0.585),
+    "external_program": (0.0, 0.375), "f1_classifier": (0.0, 0.585), "policy_search": (0.0, 0.585),
     "portfolio_cvar": (0.0, 1.0),
 }  # fmt: skip
 THUMB = (480, 270)

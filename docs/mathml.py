@@ -20,5 +20,6 @@ def on_page_content(html: str, **_: Any) -> str:
 
 def _as_mathml(match: re.Match[str]) -> str:
     display = "block" if match["open"] == "[" else "inline"
-    mathml = convert(unescape(match["tex"]).strip(), display=display)
+    tex = unescape(match["tex"]).strip().replace("^*", r"^{\ast}")  # a star that is raised once, not twice
+    mathml = convert(tex, display=display)
     return f'<div class="formula">{mathml}</div>' if display == "block" else mathml

@@ -84,7 +84,7 @@ def poem_cma(
 
 
 def poem(initial_distance: float | None = None) -> Method:
-    """POEM: nothing to set but, if you wish, the initial distance r_eps.
+    """POEM, with the initial distance r_eps as its only setting.
 
     By default r_eps is a twentieth of the domain's diameter, or 1e-2 (1 + |x0|) where that is infinite.
 
@@ -210,11 +210,10 @@ def rsnso(lipschitz: float, distance: float | None = None, steps: int | None = N
 
 
 def auto() -> Method:
-    """The default: POEM where near differences tell the truth, an evolution strategy (CMA) where they do not.
+    """The default: POEM where near differences predict far ones, an evolution strategy (CMA) elsewhere.
 
-    Three measurements decide, and are repeated when the answer may have changed: does the change over a tiny distance
-    predict the change over a long one; how far is the scale of the problem; is one point better than another? See
-    `poem_cma.auto`. With a budget below 20 evaluations POEM does the work.
+    It measures the length over which the function can be seen, whether the change over a tiny distance predicts the
+    change over that length, and which of two points is better. With a budget below 20 evaluations it is POEM.
 
     Examples
     --------

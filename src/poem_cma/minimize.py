@@ -57,10 +57,10 @@ def minimize(
         given to `fun` in the same form, and so are the points of the result. A number may be declared as `Real` or
         `Integer`, with its bounds. ``vectorized``: each leaf has a first axis more.
     sample : callable, optional
-        ``sample(rng)`` draws xi, whatever it may be, with the `numpy.random.Generator` it is given. The points of one
-        probe share their xi, which takes the noise out of their differences.
+        ``sample(rng)`` draws xi with the `numpy.random.Generator` that it is given: an index, a seed, an array, any
+        object. Points that are compared share their xi, so that noise which they have in common cancels.
     paired : bool
-        False: every point draws its own xi.
+        Whether points that are compared share their xi. If False, every point draws its own.
     method : str or Method
         "auto" (the default), "poem-cma", "poem", "tpbco", "tpge", "rsnso", or one made by a constructor in
         `poem_cma.methods`.
@@ -68,60 +68,60 @@ def minimize(
         A `Ball`, `Box`, `Simplex`, `L1Ball`, `scipy.optimize.Bounds`, or any object with `project(x)` and `diameter`.
         None is all of R^d. A `Box` says which variables are integers, and which are searched by their logarithm. No
         point outside the domain is ever evaluated, unless it is given with ``outside=True``.
-        For an x0 that is a nest: one for all the numbers in it, or a nest of domains.
+        If x0 is a nest, give one domain for all its numbers, or a nest of domains.
     scale : float or array, optional
-        The typical size of each variable, or of its logarithm if that is searched; the search happens in x / scale.
-        For a nest also a nest of them.
+        The typical size of each variable, or of its logarithm if that is searched. The search happens in x / scale.
+        If x0 is a nest, `scale` may be a nest, too.
     budget : int
-        Oracle calls, everything counted, never exceeded.
+        The largest number of evaluations of `fun`. All of them count, also those that measure the result.
     seed : int, optional
-        Same seed, same run.
+        The same seed gives the same run.
     vectorized : bool or "rows"
-        True: ``fun(X[, xi])`` takes points (m, d) and returns (m,), called once for each distinct xi. "rows": one call
-        for everything that can be asked at once, `xi` holding one entry for each row.
+        If True, ``fun(X[, xi])`` takes points (m, d) and returns (m,); it is called once for each distinct xi. If
+        "rows", one call has everything that can be evaluated at once, and `xi` has one entry for each row.
     workers : int, executor or Workers, optional
-        Make the calls elsewhere, many at a time: a number of processes, any `concurrent.futures.Executor`, a Dask
-        client, the module ``ray``, or a `Workers` around one of them, which says what is done about calls that hang
-        or fail. All of them are kept busy: methods of the paper ask as many steps `ahead` as that takes, and `auto`
-        hands out the evaluations of a step together. The result does not depend on the order of the answers, and with
-        a number for `batch` not on the number of workers either.
+        Where to evaluate `fun`: a number of processes, any `concurrent.futures.Executor`, a Dask client, the module
+        ``ray``, or a `Workers` around one of them, which says what to do about evaluations that hang or fail. The
+        result does not depend on the order of the answers. If `batch` is a number, it does not depend on the number of
+        workers either.
     batch : int or "auto"
-        How many independent xi's (and directions) a step uses; "auto": one, and as many steps `ahead` as keep the
-        workers busy.
+        How many independent samples and directions a step uses. "auto" uses one, and as many steps `ahead` as keep the
+        workers busy. Method "auto" hands out the evaluations of one step together instead.
     ahead : int
-        How many steps are asked before the one under way is complete, each from where the run is then. For many
-        workers; without any, the result is the same, and no better than with 0.
+        How many steps are asked before the current one is complete. This keeps many workers busy; it does not improve
+        the result.
     on_failure : "drop" or "raise"
-        What to do with a call that raises, or returns no finite number: leave its difference out, or raise an
-        `EvaluationError` that carries the point and the result so far.
+        What to do if `fun` raises, or returns no finite number: leave the difference out, or raise an
+        `EvaluationError` that has the point and the result so far.
     callback : callable, optional
         Called after each step as ``callback(intermediate_result=...)`` with a `Result`, or ``callback(x)`` if its
         parameter has another name. Raising StopIteration ends the run.
     progress : bool
-        Show calls, value, distance and time left: in a terminal or a notebook continuously, in a log one line a minute.
+        Whether to show evaluations, value, distance and time left: continuously in a terminal or a notebook, one line a
+        minute in a log.
     store : path, optional
-        Keep the run in this SQLite file, call by call. Where the file exists already, the run in it goes on, bit for
-        bit, with a larger budget if one is given; a finished one returns its result. Other settings are refused.
+        Keep every evaluation in this SQLite file. If the file exists, its run continues, with a larger budget if one is
+        given; a run that has ended returns its result. If other settings have changed, the run is refused.
     name : str, optional
-        Names the function in the store, which refuses to go on with another.
+        A name of the function, kept in the store. A run with another name is refused.
     target : float, optional
-        Stop when the smoothed value of recent iterates has reached it (by two standard errors).
+        Stop when the smoothed value of recent iterates is below this by two standard errors.
     time_limit : float, optional
-        Stop in time for the final evaluation to end within so many seconds.
+        Stop after so many seconds, the final evaluations included.
     evaluate : int, optional
-        On how many fresh samples F is measured at the returned point and at x0; the calls, two for each sample, are
-        part of the budget. By default 5% of the budget, at least 10 and at most 200, but no more than a third of the
+        The number of fresh samples on which the returned point and x0 are evaluated. These evaluations, two for each
+        sample, are part of the budget. By default 5% of the budget, between 10 and 200, and at most a third of the
         budget in all. With 0, `value` and `gain` are NaN.
     bounds : optional
         Another way to give the domain: a pair (lower, upper) for each variable, with None where there is no bound.
     maximize : bool
-        Look for the largest mean of `fun` instead of the smallest. `target`, the values of the result and those that
-        are shown are values of `fun`.
+        Whether to look for the largest mean of `fun` instead of the smallest. `target` and all values that are shown
+        are values of `fun`.
 
     Returns
     -------
     Result
-        With the point to use in ``x``. Ctrl-C also ends with the result so far.
+        The point to use is ``x``. Ctrl-C ends the run with the result so far.
 
     Examples
     --------

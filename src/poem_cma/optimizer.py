@@ -52,17 +52,16 @@ class Optimizer(Lanes):
     scale : float or array, optional
         The typical size of each variable; the search happens in x / scale.
     budget : int, optional
-        How many values may be told; without one the run ends by itself only where F has no noise and `auto` has
-        come to a minimum.
+        How many values may be told. Without a budget, the run ends only if F has no noise and `auto` has reached a
+        minimum.
     paired : bool
         Whether the points of one probe share their xi.
     seed : int, optional
-        Two runs with the same seed and the same values are the same run.
+        The same seed and the same values give the same run.
     batch : int
         How many independent probes a step uses.
     ahead : int
-        How many steps are asked before the one under way is complete: with 1, the next is asked where the last one
-        ended. Takes nothing from what a probe is worth but that it is a little behind; for many workers.
+        How many steps are asked before the current one is complete. This is for many workers.
 
     Examples
     --------

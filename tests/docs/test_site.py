@@ -159,7 +159,7 @@ def test_every_picture_is_drawn_by_a_command(tmp_path: Path) -> None:
     shown = {
         Path(target)
         for page in [ROOT / "README.md", *DOCS.glob("*.md")]
-        for target in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", page.read_text(encoding="utf-8"))
+        for target in re.findall(r"(?:!\[[^\]]*\]\(|src(?:set)?=\")([^)\"#]+)", page.read_text(encoding="utf-8"))
     }
     assert {path.name for path in shown} == {*figures.FIGURES, *figures.BY_COMMAND}
     figures.main(tmp_path)

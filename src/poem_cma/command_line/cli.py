@@ -14,7 +14,7 @@ from poem_cma.command_line.commands import register
 __all__ = ["main"]
 
 app = typer.Typer(
-    help="Parameter-free zeroth-order optimisation.",
+    help="Minimise noisy functions from their values alone, without settings.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -52,18 +52,20 @@ def _common(
 @app.command()
 def reproduce(
     part: Annotated[Part, typer.Argument(help="What to reproduce.")] = Part.ALL,
-    full: Annotated[bool, typer.Option("--full/--quick", help="Up to an hour, or up to four minutes.")] = False,
-    seeds: Annotated[int | None, typer.Option(min=1, help="So many seeds everywhere.")] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Processes; by default one a processor, up to 4.")] = None,
-    out: Annotated[Path, typer.Option(file_okay=False, help="Where the results go.")] = Path("results/reproduce"),
-    iterations: Annotated[
-        int | None, typer.Option(min=50, help="Figure 2's horizon, which the paper does not state: 10,000.")
+    full: Annotated[
+        bool, typer.Option("--full/--quick", help="Full takes up to an hour, quick up to four minutes.")
+    ] = False,
+    seeds: Annotated[int | None, typer.Option(min=1, help="The number of seeds, for all experiments.")] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="The number of processes; by default one for each processor, up to 4.")
     ] = None,
+    out: Annotated[Path, typer.Option(file_okay=False, help="Where the results go.")] = Path("results/reproduce"),
+    iterations: Annotated[int | None, typer.Option(min=50, help="The horizon of Figure 2, by default 10,000.")] = None,
 ) -> None:
     """Re-run the paper's experiments; write data, figures, claims and report.html.
 
-    Real sets are looked for in $POEM_CMA_DATA and in the user's cache, then downloaded. A stopped run goes on where it
-    was when the same command is given again.
+    Data sets are read from $POEM_CMA_DATA or the user's cache, or downloaded. If the command was stopped, give it again
+    to continue.
     """
     from poem_cma.experiments.reproduce.command import Stopped
     from poem_cma.experiments.reproduce.command import reproduce as run
@@ -83,20 +85,22 @@ def bench(
             help="losses (the default), simulators, policies, rough, noisy-bbob, or all; several with commas."
         ),
     ] = None,
-    full: Annotated[bool, typer.Option("--full/--quick", help="Hours, or minutes.")] = False,
-    problems: Annotated[str, typer.Option(help="Only these, names with commas between.")] = "",
-    methods: Annotated[str, typer.Option(help="Only these, names with commas between.")] = "",
-    seeds: Annotated[int | None, typer.Option(min=1, help="So many seeds. Not for losses.")] = None,
-    budgets: Annotated[str, typer.Option(help="These budgets, with commas between. Not for losses.")] = "",
-    jobs: Annotated[int | None, typer.Option(min=1, help="Processes; by default one a processor, up to 4.")] = None,
+    full: Annotated[bool, typer.Option("--full/--quick", help="Full takes hours, quick takes minutes.")] = False,
+    problems: Annotated[str, typer.Option(help="Only these: names, separated by commas.")] = "",
+    methods: Annotated[str, typer.Option(help="Only these: names, separated by commas.")] = "",
+    seeds: Annotated[int | None, typer.Option(min=1, help="The number of seeds. Not for losses.")] = None,
+    budgets: Annotated[str, typer.Option(help="Only these budgets, separated by commas. Not for losses.")] = "",
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="The number of processes; by default one for each processor, up to 4.")
+    ] = None,
     out: Annotated[Path, typer.Option(file_okay=False, help="Where the results go.")] = Path("results/bench"),
     report_only: Annotated[bool, typer.Option("--report-only", help="Run nothing; report what is there.")] = False,
 ) -> None:
     """Run our methods and their peers on the same problems; write raw results, scores and report.html.
 
-    The suite losses has certified optima, and peers tuned on the very problem. The others are black boxes that a judge
-    scores: simulators, policies, rough functions and noisy-bbob. Peers that are not installed (they are the extra named
-    bench) are left out with a note. A stopped run goes on where it was when the same command is given again.
+    The suite losses has certified optima, and peers that were tuned on each problem. The other suites are black boxes:
+    simulators, policies, rough functions and noisy-bbob. Peers that are not installed (extra bench) are left out with a
+    note. If the command was stopped, give it again to continue.
     """
     from poem_cma.experiments.bench.suites import BadInput, Stopped
     from poem_cma.experiments.bench.suites import bench as run

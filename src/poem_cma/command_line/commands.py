@@ -32,20 +32,23 @@ Target = Annotated[Text, typer.Argument(help="package.module:function or path/to
 Settings = Annotated[Path | None, typer.Option(help="A TOML file with any of these settings.", metavar="FILE")]
 Command = Annotated[
     Text,
-    _option("A program instead: {x} is the point, {x[0]} a coordinate, {seed} the sample, {file} a JSON file.", "TEXT"),
+    _option(
+        "A program instead of TARGET: {x} is the point, {x[0]} a coordinate, {seed} the sample, {file} a JSON file.",
+        "TEXT",
+    ),
 ]
-Sample = Annotated[Text, _option("Draws xi: package.module:function or file.py:function.", "PLACE")]
+Sample = Annotated[Text, _option("The function that draws xi: package.module:function or file.py:function.", "PLACE")]
 X0 = Annotated[Text, _option("Where to start: 1,2.5,0*10 (ten zeros); or JSON with names.", "NUMBERS")]
-Seed = Annotated[Text, _option("Same seed, same run.")]
-Paired = Annotated[bool | None, typer.Option("--paired/--unpaired", help="Whether the points of a probe share xi.")]
+Seed = Annotated[Text, _option("The seed of the random numbers; the same seed gives the same run.")]
+Paired = Annotated[bool | None, typer.Option("--paired/--unpaired", help="Whether points that are compared share xi.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-Budget = Annotated[Text, _option("Calls, everything counted, never exceeded.")]
-Count = Annotated[Text, _option("Processes that make the calls; by default 1.")]
-Timeout = Annotated[Text, _option("Seconds a call may take.", "SECONDS")]
-Retries = Annotated[Text, _option("How often a failed call is made again; by default 2.")]
-Patience = Annotated[Text, _option("Seconds to wait when no workers are left; by default for ever.", "SECONDS")]
+Budget = Annotated[Text, _option("The largest number of evaluations, all counted.")]
+Count = Annotated[Text, _option("The number of processes that evaluate; by default 1.")]
+Timeout = Annotated[Text, _option("The seconds that an evaluation may take.", "SECONDS")]
+Retries = Annotated[Text, _option("How often a failed evaluation is repeated; by default 2.")]
+Patience = Annotated[Text, _option("The seconds to wait if no workers are left; by default without end.", "SECONDS")]
 TimeLimit = Annotated[Text, _option("Stop after so many seconds.", "SECONDS")]
-Run = Annotated[Path, typer.Argument(help="A store.", metavar="RUN.db")]
+Run = Annotated[Path, typer.Argument(help="The file of a run.", metavar="RUN.db")]
 
 
 def register(app: typer.Typer) -> None:
@@ -73,24 +76,31 @@ def minimize(
     command: Command = None,
     sample: Sample = None,
     x0: X0 = None,
-    ball: Annotated[Text, _option("Keep to a ball around 0 of this radius.", "R")] = None,
+    ball: Annotated[Text, _option("Search a ball around 0 with this radius.", "R")] = None,
     bounds: Annotated[
-        Text, _option("Keep between: lower:upper for all, or [name=]lower:upper[:int][:log] for each.", "RANGES")
+        Text,
+        _option(
+            "Search a box: lower:upper for all variables, or a list such as rate=1e-4:1:log,servers=1:20:int.", "RANGES"
+        ),
     ] = None,
-    l1_ball: Annotated[Text, _option("Keep the sum of |x| below.", "R")] = None,
-    simplex: Annotated[Text, _option("Keep x positive with this sum.", "TOTAL")] = None,
-    outside: Annotated[bool | None, typer.Option("--outside", help="Points outside may be evaluated.")] = None,
+    l1_ball: Annotated[Text, _option("Search where the sum of |x| is at most this.", "R")] = None,
+    simplex: Annotated[Text, _option("Search where no number is negative and the sum is this.", "TOTAL")] = None,
+    outside: Annotated[bool | None, typer.Option("--outside", help="Allow evaluations outside the domain.")] = None,
     scale: Annotated[Text, _option("The typical size of each variable.", "NUMBERS")] = None,
     method: Annotated[Text, _option("auto, poem-cma or poem.", "NAME")] = None,
     budget: Budget = None,
-    store: Annotated[Text, _option("Keep the run in this file; go on with it if it exists.", "RUN.db")] = None,
-    name: Annotated[Text, _option("Names the function in the store; by default TARGET or the command.", "TEXT")] = None,
+    store: Annotated[
+        Text, _option("Keep the run in this file; if the file exists, continue its run.", "RUN.db")
+    ] = None,
+    name: Annotated[
+        Text, _option("A name for the function in the store; by default TARGET or the command.", "TEXT")
+    ] = None,
     workers: Count = None,
     timeout: Timeout = None,
     retries: Retries = None,
     patience: Patience = None,
-    batch: Annotated[Text, _option('xi\'s a step, or "auto" to keep all workers busy.')] = None,
-    ahead: Annotated[Text, _option("Steps that are asked before the one under way is complete.")] = None,
+    batch: Annotated[Text, _option('Samples in each step, or "auto" to keep all workers busy.')] = None,
+    ahead: Annotated[Text, _option("Steps that are asked before the current one is complete.")] = None,
     paired: Paired = None,
     maximize: Annotated[bool | None, typer.Option("--maximize", help="Look for the largest mean.")] = None,
     evaluate: Annotated[Text, _option("Fresh samples that measure the result, by two calls each.")] = None,
@@ -98,7 +108,9 @@ def minimize(
         Text, _option("Stop when recent values are below; with --maximize, when they are above.", "VALUE")
     ] = None,
     time_limit: TimeLimit = None,
-    on_failure: Annotated[Text, _option("drop or raise: what a failed call does.", "WHAT")] = None,
+    on_failure: Annotated[
+        Text, _option("What a failed evaluation does: drop leaves it out, raise ends the run.", "WHAT")
+    ] = None,
     seed: Seed = None,
     json: AsJson = False,
 ) -> None:
@@ -119,7 +131,7 @@ def resume(
     time_limit: TimeLimit = None,
     json: AsJson = False,
 ) -> None:
-    """Go on with the run of a store. It runs the function or program named there: resume only stores you trust."""
+    """Continue the run of a store. This runs the function or program that the store names: trust it first."""
     options = {k: v for k, v in locals().items() if k not in ("store", "json")}
     from poem_cma.command_line import run
 
@@ -128,10 +140,10 @@ def resume(
 
 def show(
     store: Run,
-    watch: Annotated[bool, typer.Option("--watch", help="Look again every second until the run ends.")] = False,
-    plot: Annotated[Path | None, typer.Option(help="Save a picture, too.", metavar="FILE.png")] = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Update every second until the run ends.")] = False,
+    plot: Annotated[Path | None, typer.Option(help="Save a picture in this file.", metavar="FILE.png")] = None,
 ) -> None:
-    """Print and chart a run, also while it goes on. Nothing in the file is run."""
+    """Print and chart a run, also while it is running. This runs no code from the file."""
     from poem_cma.command_line.show import show as look
 
     _do(lambda: look(store, watch=watch, plot=plot))
@@ -139,10 +151,10 @@ def show(
 
 def export(
     store: Run,
-    format: Annotated[Format, typer.Option(help="db: a consistent copy of the store.")] = Format.CSV,  # noqa: A002
-    out: Annotated[Path | None, typer.Option(help="Where to; - is standard output.", metavar="FILE")] = None,
+    format: Annotated[Format, typer.Option(help="The format; db is a consistent copy of the store.")] = Format.CSV,  # noqa: A002
+    out: Annotated[Path | None, typer.Option(help="The file to write; - is standard output.", metavar="FILE")] = None,
 ) -> None:
-    """Write every call of a store to a file, also while the run goes on."""
+    """Write every evaluation of a store to a file, also while it is written."""
     from poem_cma.command_line.export import export as write
 
     def work() -> None:
@@ -158,15 +170,15 @@ def dimension(
     command: Command = None,
     sample: Sample = None,
     x0: X0 = None,
-    samples: Annotated[Text, _option("Pairs of calls; by default d ln d.")] = None,
+    samples: Annotated[Text, _option("The number of pairs of evaluations; by default d ln d.")] = None,
     radius: Annotated[Text, _option("The smoothing radius.", "R")] = None,
-    tol: Annotated[Text, _option("Drop eigenvalues under this share of the largest.", "SHARE")] = None,
-    ridge: Annotated[Text, _option("Add this multiple of the identity.", "VALUE")] = None,
+    tol: Annotated[Text, _option("Drop eigenvalues below this share of the largest.", "SHARE")] = None,
+    ridge: Annotated[Text, _option("Add this multiple of the identity to the covariance.", "VALUE")] = None,
     paired: Paired = None,
     seed: Seed = None,
     json: AsJson = False,
 ) -> None:
-    """How many directions does a function have? The paper's Algorithm 2."""
+    """Estimate the effective dimension of a function at a point (the paper's Algorithm 2)."""
     options = {k: v for k, v in locals().items() if k not in ("settings", "json")}
     from poem_cma.command_line import run
 

@@ -37,18 +37,18 @@ class PoemSampler(BaseSampler):
     """Samples the numbers of a study by this library, and leaves categories to another sampler.
 
     Numbers are all parameters with a range: floats and ints, also those with ``log=True`` or a `step`. Every trial is
-    one oracle call. The trials of one probe are compared with each other, so they have the same categories. All that
-    the sampler knows is in the study's trials: a new process with the
-    same study and the same arguments goes on where the last one was, and several may share a study. Trials that fail
-    are left out. One that never ends is made again, once there is nothing else to do.
+    one evaluation. The trials of one probe are compared with each other, so they have the same categories. The state
+    of the sampler is in the study's trials: a new process with the same study and the same arguments continues, and
+    several processes may share a study. Trials that fail are left out. A trial that never ends is repeated when
+    nothing else is left to do.
 
     Parameters
     ----------
     method : str or Method
         As in `poem_cma.minimize`.
     paired : bool
-        Whether trials of one probe share their noise: set it for an objective without noise, or for one that draws its
-        noise from ``rng(trial)``.
+        Whether trials of one probe share their noise. Set it if the objective has no noise, or draws its noise from
+        ``rng(trial)``.
     x0 : dict, optional
         Where to start; by default in the middle of each range.
     batch : int
@@ -117,7 +117,7 @@ class PoemSampler(BaseSampler):
         self._forget()
 
     def recommend(self, study: Study) -> dict[str, Any]:
-        """The point to use: of the numbers an average, which noise does not flatter as it does the best trial.
+        """The point to use: an average for the numbers, which is less biased by noise than the best trial.
 
         Parameters that this sampler does not search have the values with the best mean in the later half of the trials.
         """

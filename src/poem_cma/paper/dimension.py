@@ -101,8 +101,8 @@ def gradient_spectrum(
 ) -> Spectrum:
     """The spectrum of full finite-difference gradients around a point: d + 1 calls each, all on one xi.
 
-    They are clean samples of A = E[grad F grad F'], so about ten of them locate its leading directions. With few
-    gradients d* comes out low, which is why the spectrum tells its `size`.
+    They are samples of A = E[grad F grad F'], and about ten of them locate its leading directions. With few gradients
+    the estimate of d* is too low.
 
     Parameters
     ----------

@@ -91,7 +91,7 @@ class Learning:
 
 @dataclass(frozen=True)
 class Method:
-    """An algorithm as a row of parts. Made by the constructors in `poem_cma.methods`."""
+    """A method with its settings, made by a constructor in `poem_cma.methods`."""
 
     name: str
     search: Callable[[int, Any], Search]  # from d and the domain

@@ -22,7 +22,7 @@ LARGEST = float(np.finfo(float).max)
 
 
 class EvaluationError(RuntimeError):
-    """A call of the objective failed, and `on_failure="raise"` was asked for.
+    """An evaluation failed in a run with ``on_failure="raise"``.
 
     Attributes
     ----------

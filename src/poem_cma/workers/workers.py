@@ -16,7 +16,7 @@ __all__ = ["Workers", "as_workers", "auto_ahead", "make_place"]
 
 @dataclass(frozen=True)
 class Workers:
-    """Where calls are made, and what is done about those that fail.
+    """Where `fun` is evaluated, and what to do about evaluations that fail.
 
     Parameters
     ----------
@@ -24,12 +24,12 @@ class Workers:
         A number of processes; any `concurrent.futures.Executor` (threads, processes, ``mpi4py.futures``); a Dask
         client; or the module ``ray`` after ``ray.init()``.
     timeout : float, optional
-        Seconds that a call may take. The process that hangs is killed, where it can be (not in a thread).
+        The seconds that an evaluation may take. Then its process is killed; a thread cannot be killed.
     retries : int
-        How often a call is made again, elsewhere if possible, when its worker died, hung, or `fun` raised or returned
-        no number. After that it counts as failed. A call that is made again is counted once. NaN is an answer.
+        How often an evaluation is repeated, on another worker if possible, if its worker died or hung, or `fun` raised
+        or returned no number. After that it has failed. It counts once. NaN is an answer and is not repeated.
     patience : float, optional
-        Seconds to wait for workers when there are none left; by default for ever.
+        The seconds to wait for workers if none are left; by default without end.
 
     Examples
     --------
