@@ -155,7 +155,9 @@ class Optimizer(Lanes):
         if self._plain:
             lane = self._lanes[0]
             points, numbers = self._algorithm.points(self._active, self._state, 0, lane.randoms)
-            F = self._lower(oracle(points, numbers))
+            F = oracle(points, numbers)
+            if self.sign < 0.0:
+                F = self._lower(F)
             if isfinite(sum(F)):
                 self._nfev = nfev = self._nfev + len(F)
                 self._reached(self._algorithm.advance(self._active, self._state, [F], lane.randoms, nfev))

@@ -12,12 +12,32 @@ from typing import Any
 
 __all__ = ["UPGRADES", "fields_of", "flatten", "restore", "tree", "version_of"]
 
-#: By the kind of a record, the changes that it has seen: from fields of version 1 to fields of version 2, and so on.
-#: Of a step in flight only the fields are there in which it differs from the others.
-UPGRADES: dict[str, tuple[Callable[[dict[str, Any]], dict[str, Any]], ...]] = {}
-
 #: Under these names stand the kind and the version of a record, and the length of a tuple.
 _KIND, _VERSION, _LENGTH = "kind", "version", "length"
+
+
+def _in_records(fields: dict[str, Any]) -> dict[str, Any]:
+    """The state of a paper's method, version 2: 27 fields have become 15, three of which are records."""
+    records = {
+        "gradients": ("Gradients", {"G": "G", "late": "late", "unit": "unit", "flat": "flat"}),
+        "weights": (
+            "Weights",
+            {"unit": "weight_unit", "weight": "weight", "weight_sum": "weight_sum", "weighted_x": "weighted_x",
+             "best_score": "best_score", "best_average": "best_average"},
+        ),
+        "last": ("LastStep", {"eta": "eta", "g_norm": "g_norm", "value": "value", "spread": "value_spread"}),
+    }  # fmt: skip
+    made = {
+        field: {_KIND: kind, _VERSION: 1} | {name: fields.pop(former) for name, former in names.items()}
+        for field, (kind, names) in records.items()
+    }
+    del fields["dimension"]  # that of the search
+    return fields | made
+
+
+#: By the kind of a record, the changes that it has seen: from fields of version 1 to fields of version 2, and so on.
+#: Fields are as the file has them: a record within is a tree with its own kind and version.
+UPGRADES: dict[str, tuple[Callable[[dict[str, Any]], dict[str, Any]], ...]] = {"State": (_in_records,)}
 
 
 def flatten(name: str, value: Any, leave_out: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -95,12 +115,12 @@ def fields_of(node: Mapping[str, Any], name: str, names: Collection[str], kinds:
     version, newest = node[_VERSION], version_of(name)
     if node[_KIND] != name or not 1 <= version <= newest:
         raise ValueError(f"it holds {node[_KIND]} in version {version}, and {name} is read up to version {newest}")
-    fields = {part: restore(inner, kinds) for part, inner in node.items() if part not in (_KIND, _VERSION)}
+    fields = {part: inner for part, inner in node.items() if part not in (_KIND, _VERSION)}
     for upgrade in UPGRADES.get(name, ())[version - 1 :]:
         fields = upgrade(fields)
     if unknown := set(fields) - set(names):
         raise ValueError(f"its {name} has fields that are not known here: {', '.join(sorted(unknown))}")
-    return fields
+    return {part: restore(inner, kinds) for part, inner in fields.items()}
 
 
 def version_of(kind: str) -> int:

@@ -87,7 +87,7 @@ class Lanes:
         self._go_on_from(self._state)
 
     def _follow(self) -> None:
-        """Take up the method of the state; a method may hand over to another."""
+        """Take up the method of the state."""
         run = self._state.run
         self._active = run.method
         self._algorithm = algorithm_of(run.method)
@@ -229,16 +229,14 @@ class Lanes:
             del self._lanes[0]
             self._state = after
             if after.t > before.t:
-                self.history.record(after, after.extras if self._active.algorithm else ())
+                self.history.record(after)
             self._go_ahead()
 
     def _reached(self, after: Any) -> None:
         """A state with nothing in flight."""
         before, self._state = self._state, after
         if after.t > before.t:
-            self.history.record(after, after.extras if self._active.algorithm else ())
-        if after.run.method is not self._active:
-            self._follow()
+            self.history.record(after)
         self._open_step()
 
 

@@ -40,7 +40,7 @@ CUSTOM = "custom"
 _APART = {State: ("run", "search")}
 
 #: Vectors of a state, which must fit x0.
-_VECTORS = ("x", "weighted_x", "best_average", "search.x", "scan.found", "progress.x")
+_VECTORS = ("x", "weights.weighted_x", "weights.best_average", "search.x", "scan.found", "progress.x")
 
 
 class NeededError(Exception):
@@ -135,7 +135,7 @@ def unpack(cls: type[Optimizer], leaves: dict[str, Any], method: Method | None, 
     opt.history = History()
     opt.history.stride, opt.history.seen, opt.history.last = rows.stride, rows.seen, rows.last
     opt.history.rows = [(int(row[0]), *row[1:]) for row in rows.table.tolist()]
-    _unpack_flight(opt, nodes["flight"])
+    _unpack_flight(opt, nodes["flight"], nodes["state"])
     return opt
 
 
@@ -149,17 +149,19 @@ def _state(nodes: dict[str, Any], active: Method, run: Run) -> Any:
 
 def _fields_of_state(node: dict[str, Any], active: Method, x0: Array) -> dict[str, Any]:
     """The fields of a state that are there; vectors that do not fit x0 are refused."""
+    algorithm = algorithm_of(active)
+    fields = fields_of(node, algorithm.record.__name__, algorithm.record._fields, algorithm.kinds)
     for name in _VECTORS:
-        v: Any = node
-        for part in name.split("."):
-            v = v.get(part) if isinstance(v, dict) else None
+        first, *rest = name.split(".")
+        v: Any = fields.get(first)
+        for part in rest:
+            v = getattr(v, part, None)
         if v is not None and (v.shape != x0.shape or not np.isfinite(v).all()):
             raise ValueError("its vectors do not fit together")
-    algorithm = algorithm_of(active)
-    return fields_of(node, algorithm.record.__name__, algorithm.record._fields, algorithm.kinds)
+    return fields
 
 
-def _unpack_flight(opt: Optimizer, flight: dict[str, Any]) -> None:
+def _unpack_flight(opt: Optimizer, flight: dict[str, Any], state: dict[str, Any]) -> None:
     """The steps in flight; probes that were asked but not told are asked again."""
     opt._follow()
     opt._plain = False
@@ -167,14 +169,23 @@ def _unpack_flight(opt: Optimizer, flight: dict[str, Any]) -> None:
     s, active = opt._state, opt._active
     for k in range(flight["length"]):
         node = flight[str(k)]
-        own = _fields_of_state(node.pop("state"), active, s.run.x0)
-        lane = Lane(s._replace(**own) if own else s, randoms.another() if k else randoms)
+        own = _state_in_flight(node.pop("state"), state, s)
+        lane = Lane(own, randoms.another() if k else randoms)
         _unpack_lane(lane, restore(node, _KINDS))
         if not lane.complete and lane.sizes != opt._algorithm.stage(active, lane.state, lane.randoms):
             raise ValueError("its probes do not fit the rest")
         opt._lanes.append(lane)
         opt._again.extend((lane, i) for i in sorted(lane.bases))
     opt._to_ask = deque(sorted(((lane, lane.first) for lane in opt._lanes), key=itemgetter(1)))
+
+
+def _state_in_flight(own: dict[str, Any], state: dict[str, Any], s: Any) -> Any:
+    """The state that a step was asked from; the file has the fields in which it is not that of the run."""
+    if set(own) == {"kind", "version"}:
+        return s
+    if own["version"] < version_of(own["kind"]):  # it takes all fields to bring them up to date
+        own = state | own
+    return s._replace(**_fields_of_state(own, s.run.method, s.run.x0))
 
 
 def _unpack_lane(lane: Lane, step: Step) -> None:
@@ -197,7 +208,7 @@ def _method(node: dict[str, Any], method: Method | None) -> Method:
 
 
 def _active(method: Method, name: str) -> Method:
-    """The method at work: the one asked for, or one that has taken over from it."""
+    """The method at work: the one asked for, or the one that takes its place where the budget is small."""
     for active in (method, method.fallback):
         if active is not None and active.name == name:
             return active

@@ -55,8 +55,9 @@ def tasks_of(probe: Probe, objective: Objective) -> Iterator[Task]:
 
 
 def place_of(x: Array, number: int) -> int:
-    """Which call it is, whatever its number in the run: the sample, and the point to PLACE_BITS bits of its largest part.
+    """Which call it is, whatever its number in the run: the sample and the point, which is rounded.
 
+    The largest number of a point keeps PLACE_BITS bits, and the others end where it does.
     Products of matrices have other last bits on another kind of processor. A run that is moved there in the middle asks
     for points that differ by so little from those whose values its store holds.
     """
