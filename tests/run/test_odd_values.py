@@ -47,7 +47,7 @@ ODD = {
     "huger integer": (lambda: -(10**5000), "fun must return a number, but returned a value of type int"),
     "masked": (
         lambda: np.ma.masked,
-        "fun must return a number, but returned an array of shape () (ValueError: it is masked)",
+        "fun must return a number, but returned an array of shape () (ValueError: it is m",
     ),
     "shy": (lambda: Shy(), "fun must return a number, but returned a value of type Shy (ArithmeticError: not today)"),
 }
