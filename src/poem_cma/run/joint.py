@@ -190,7 +190,7 @@ def _stacked(name: str, values: Sequence[Any]) -> Any:
     first = values[0]
     if name in _COMMON:
         return first
-    if isinstance(first, tuple):
+    if hasattr(first, "_fields"):
         return type(first)(*map(_stacked, first._fields, zip(*values, strict=True)))
     return np.stack(values) if isinstance(first, np.ndarray) else np.array([[float(v)] for v in values])
 
@@ -210,7 +210,7 @@ def _parted(name: str, value: Any, n: int) -> Iterable[Any]:
     """The value of a field for each of n runs."""
     if name in _COMMON:
         return repeat(value, n)
-    if isinstance(value, tuple):
+    if hasattr(value, "_fields"):
         parts = map(_parted, value._fields, value, repeat(n))
         return map(type(value), *parts)
     if name in _VECTORS:

@@ -218,7 +218,8 @@ def one_for_each(points: Array, out: Any) -> Array:
         raise TypeError(f"vectorized fun must return numbers, but returned text: {brief(out)}")
     try:
         values = np.array(out, dtype=float)
-        values[np.ma.getmaskarray(out)] = nan  # what is masked has a number all the same
+        masked: Array = np.ma.getmaskarray(out)  # type: ignore[no-untyped-call,unused-ignore]
+        values[masked] = nan  # what is masked has a number all the same
     except OverflowError:  # an integer that no float can hold
         values = np.array([inf if isinstance(v, int) and abs(v) > LARGEST else v for v in out], dtype=float)
     m = len(points)
