@@ -1,7 +1,7 @@
 """Independent runs of one method in step with each other, as one state with a row for each.
 
 Joined are runs of projected descent that have all taken the same number of steps (`in_step`). The formulas are those
-of the single run (`descent.descend`), so each row holds the same bits as if its run were alone. Whatever is out of the
+of the single run (`algorithm_1.descend`), so each row holds the same bits as if its run were alone. Whatever is out of the
 ordinary, a failed call for example, dissolves the group: every run goes on by itself, and may be joined again.
 """
 
@@ -28,7 +28,7 @@ from poem_cma.paper.state import Stage, State
 from poem_cma.run.algorithm import Method
 from poem_cma.run.joint_history import JointHistory
 
-__all__ = ["WORTH_JOINING", "Rows", "Together", "can_join", "in_step"]
+__all__ = ["WORTH_JOINING", "DomainOfRows", "JointRuns", "can_join", "in_step"]
 
 #: From points (m of shape (n, d)) and the numbers of their xi's to values (m, n, 1).
 Evaluate = Callable[[list[Array], list[int]], Array]
@@ -68,14 +68,14 @@ def in_step(opts: Sequence[Optimizer]) -> list[list[int]]:
     return [group for group in groups if len(group) >= WORTH_JOINING]
 
 
-class Together:
+class JointRuns:
     """Runs in step with each other. Between two calls of `advance` each can be looked at by itself."""
 
     def __init__(self, opts: Sequence[Optimizer]) -> None:
         self._opts = list(opts)
         self._method = opts[0]._active
         states = [opt._state for opt in opts]
-        self._directions = _Directions([opt._lanes[0].randoms for opt in opts], [s.search for s in states])
+        self._directions = _Directions([opt._in_flight[0].randoms for opt in opts], [s.search for s in states])
         self._joined = _joined(states)
         self._states = states  # as the runs have them
 
@@ -179,9 +179,8 @@ def _joined(states: list[State]) -> State:
     dimensions: list[Any] = [own.search.dimension for own in states]
     dimension = dimensions[0] if len(set(dimensions)) == 1 else _stacked("dimension", dimensions)
     x0 = np.stack([own.run.x0 for own in states])
-    joined: State = s._replace(
-        run=first.run._replace(x0=x0, domain=Rows(first.run.domain)), search=_Searches(first.search.gain, dimension)
-    )
+    run = first.run._replace(x0=x0, domain=DomainOfRows(first.run.domain))
+    joined: State = s._replace(run=run, search=_Searches(first.search.gain, dimension))
     return joined
 
 
@@ -219,7 +218,7 @@ def _parted(name: str, value: Any, n: int) -> Iterable[Any]:
 
 
 @final
-class Rows(ConvexSet):
+class DomainOfRows(ConvexSet):
     """A set for many vectors at once: the nearest point to each row."""
 
     domain: ConvexSet

@@ -26,7 +26,7 @@ from poem_cma.paper.directions import Search, anisotropic
 from poem_cma.paper.state import State
 from poem_cma.run.algorithm import Method, Run
 from poem_cma.run.flatten import fields_of, flatten, restore, tree, version_of
-from poem_cma.run.in_flight import Lane, algorithm_of
+from poem_cma.run.in_flight import StepInFlight, algorithm_of
 
 if TYPE_CHECKING:
     from poem_cma.optimizer import Optimizer
@@ -94,9 +94,9 @@ def pack(opt: Optimizer) -> dict[str, Any]:
     leaves |= flatten("state", s, leave_out=_APART.get(type(s), ("run",)))
     if s.spectrum is not None:
         leaves |= _versioned("spectrum", vars(s.spectrum))
-    leaves["flight.length"] = len(opt._lanes)
-    for k, lane in enumerate(opt._lanes):
-        leaves |= _pack_lane(f"flight.{k}", lane, s)
+    leaves["flight.length"] = len(opt._in_flight)
+    for k, step in enumerate(opt._in_flight):
+        leaves |= _pack_step(f"flight.{k}", step, s)
     leaves |= flatten("counts", Counts(opt._nfev, opt._issued, opt.failures, opt._barren, opt._barren_probes))
     return leaves | flatten("history", Rows(h.table(), h.stride, h.seen, h.last))
 
@@ -107,15 +107,15 @@ def _versioned(name: str, fields: dict[str, Any]) -> dict[str, Any]:
     return {f"{name}.kind": kind, f"{name}.version": version_of(kind)} | {f"{name}.{k}": v for k, v in fields.items()}
 
 
-def _pack_lane(name: str, lane: Lane, s: Any) -> dict[str, Any]:
+def _pack_step(name: str, step: StepInFlight, s: Any) -> dict[str, Any]:
     """A step in flight, with what has been told of it."""
-    told = [i for i, F in enumerate(lane.values) if F is not None]
-    values = np.array([f for i in told for f in lane.values[i] or []], dtype=float)
-    sizes, bases, done = (np.array(numbers, dtype=np.int64) for numbers in (lane.sizes, sorted(lane.bases), told))
-    step = Step(sizes, lane.first, lane.calls, lane.complete, lane.repeats, bases, done, values)
-    own = lane.state
+    told = [i for i, F in enumerate(step.values) if F is not None]
+    values = np.array([f for i in told for f in step.values[i] or []], dtype=float)
+    sizes, bases, done = (np.array(numbers, dtype=np.int64) for numbers in (step.sizes, sorted(step.bases), told))
+    record = Step(sizes, step.first, step.calls, step.complete, step.repeats, bases, done, values)
+    own = step.state
     shared = tuple(n for n in own._fields if getattr(own, n) is getattr(s, n))
-    return flatten(name, step) | flatten(f"{name}.state", own, leave_out=(*_APART.get(type(own), ("run",)), *shared))
+    return flatten(name, record) | flatten(f"{name}.state", own, leave_out=(*_APART.get(type(own), ("run",)), *shared))
 
 
 def unpack(cls: type[Optimizer], leaves: dict[str, Any], method: Method | None, domain: Any) -> Optimizer:
@@ -165,18 +165,18 @@ def _unpack_flight(opt: Optimizer, flight: dict[str, Any], state: dict[str, Any]
     """The steps in flight; probes that were asked but not told are asked again."""
     opt._follow()
     opt._plain = False
-    randoms, opt._again = opt._lanes.pop().randoms, deque()
+    randoms, opt._again = opt._in_flight.pop().randoms, deque()
     s, active = opt._state, opt._active
     for k in range(flight["length"]):
         node = flight[str(k)]
         own = _state_in_flight(node.pop("state"), state, s)
-        lane = Lane(own, randoms.another() if k else randoms)
-        _unpack_lane(lane, restore(node, _KINDS))
-        if not lane.complete and lane.sizes != opt._algorithm.stage(active, lane.state, lane.randoms):
+        step = StepInFlight(own, randoms.another() if k else randoms)
+        _unpack_step(step, restore(node, _KINDS))
+        if not step.complete and step.sizes != opt._algorithm.stage(active, step.state, step.randoms):
             raise ValueError("its probes do not fit the rest")
-        opt._lanes.append(lane)
-        opt._again.extend((lane, i) for i in sorted(lane.bases))
-    opt._to_ask = deque(sorted(((lane, lane.first) for lane in opt._lanes), key=itemgetter(1)))
+        opt._in_flight.append(step)
+        opt._again.extend((step, i) for i in sorted(step.bases))
+    opt._to_ask = deque(sorted(((step, step.first) for step in opt._in_flight), key=itemgetter(1)))
 
 
 def _state_in_flight(own: dict[str, Any], state: dict[str, Any], s: Any) -> Any:
@@ -188,14 +188,14 @@ def _state_in_flight(own: dict[str, Any], state: dict[str, Any], s: Any) -> Any:
     return s._replace(**_fields_of_state(own, s.run.method, s.run.x0))
 
 
-def _unpack_lane(lane: Lane, step: Step) -> None:
-    lane.open(step.sizes.tolist(), step.first)
-    values, told = step.values.tolist(), step.told.tolist()
+def _unpack_step(step: StepInFlight, record: Step) -> None:
+    step.open(record.sizes.tolist(), record.first)
+    values, told = record.values.tolist(), record.told.tolist()
     for i in told:
-        lane.values[i], values = values[: lane.sizes[i]], values[lane.sizes[i] :]
-    lane.calls, lane.complete, lane.repeats = step.calls, step.complete, step.repeats
-    lane.bases = set(step.bases.tolist())
-    lane.waiting = len(lane.values) - len(told) + len(lane.bases)
+        step.values[i], values = values[: step.sizes[i]], values[step.sizes[i] :]
+    step.calls, step.complete, step.repeats = record.calls, record.complete, record.repeats
+    step.bases = set(record.bases.tolist())
+    step.waiting = len(step.values) - len(told) + len(step.bases)
 
 
 def _method(node: dict[str, Any], method: Method | None) -> Method:
