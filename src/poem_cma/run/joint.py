@@ -1,8 +1,8 @@
 """Independent runs of one method in step with each other, as one state with a row for each.
 
 Joined are runs of projected descent that have all taken the same number of steps (`in_step`). The formulas are those
-of the single run (`algorithm_1.descend`), so each row holds the same bits as if its run were alone. Whatever is out of the
-ordinary, a failed call for example, dissolves the group: every run goes on by itself, and may be joined again.
+of the single run (`algorithm_1.descend`), so each row holds the same bits as if its run were alone. Whatever is out of
+the ordinary, a failed call for example, dissolves the group: every run goes on by itself, and may be joined again.
 """
 
 from __future__ import annotations

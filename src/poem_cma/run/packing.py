@@ -25,7 +25,7 @@ from poem_cma.paper.algorithm_2 import Spectrum
 from poem_cma.paper.directions import Search, anisotropic
 from poem_cma.paper.state import State
 from poem_cma.run.algorithm import Method, Run
-from poem_cma.run.flatten import fields_of, flatten, restore, tree, version_of
+from poem_cma.run.flatten import fields_of, flatten, of_their_types, restore, tree, version_of
 from poem_cma.run.in_flight import StepInFlight, algorithm_of
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def unpack(cls: type[Optimizer], leaves: dict[str, Any], method: Method | None, 
     nodes = tree(leaves)
     opt = cls.__new__(cls)
     opt.method, opt.scale, opt.seed = _method(nodes["method"], method), nodes["scale"], nodes["seed"]
-    fields = fields_of(nodes["run"], "Run", Run._fields, {})
+    fields = of_their_types(fields_of(nodes["run"], "Run", Run._fields, {}), Run)
     x0 = fields["x0"]
     opt.domain = given.as_domain(_domain(nodes["domain"]) if domain is None else domain, len(x0))
     opt.variables, opt.sign = Variables(opt.domain, opt.scale), nodes.get("sign", 1.0)
@@ -150,7 +150,8 @@ def _state(nodes: dict[str, Any], active: Method, run: Run) -> Any:
 def _fields_of_state(node: dict[str, Any], active: Method, x0: Array) -> dict[str, Any]:
     """The fields of a state that are there; vectors that do not fit x0 are refused."""
     algorithm = algorithm_of(active)
-    fields = fields_of(node, algorithm.record.__name__, algorithm.record._fields, algorithm.kinds)
+    record = algorithm.record
+    fields = of_their_types(fields_of(node, record.__name__, record._fields, algorithm.kinds), record)
     for name in _VECTORS:
         first, *rest = name.split(".")
         v: Any = fields.get(first)
