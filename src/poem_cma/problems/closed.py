@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import pi, sqrt
 from typing import Any
 
 import numpy as np
 
-from poem_cma._types import Array
 from poem_cma.domains.sets import Box
 from poem_cma.problems.problem import Problem
 
@@ -17,7 +15,15 @@ __all__ = ["box_corner", "noisy_quadratic", "unshared_quadratic"]
 
 def noisy_quadratic(d: int = 50, condition: float = 1e4) -> Problem:
     """F(x; xi) = (x - x*)'H(x - x*) / 2 + u'(x - x*) + e, with xi = (u, e) normal and H turned at random."""
-    quadratic, H, x_star = _turned_quadratic(d, condition, seed=50)
+    rng = np.random.default_rng(50)
+    Q = np.linalg.qr(rng.standard_normal((d, d)))[0]
+    H = (Q * np.geomspace(1.0 / sqrt(condition), sqrt(condition), d)) @ Q.T
+    x_star = rng.standard_normal(d) / sqrt(d)
+
+    def quadratic(X: Any) -> Any:
+        off = X - x_star
+        return 0.5 * ((off @ H) * off).sum(axis=-1)
+
     return Problem(
         name="noisy-quadratic",
         x0=np.zeros(d),
@@ -33,9 +39,9 @@ def noisy_quadratic(d: int = 50, condition: float = 1e4) -> Problem:
     )
 
 
-def _turned_quadratic(d: int, condition: float, seed: int) -> tuple[Callable[[Any], Any], Array, Array]:
-    """(x - x*)'H(x - x*) / 2 of each row, H with the given condition number and turned at random; H; and x*."""
-    rng = np.random.default_rng(seed)
+def unshared_quadratic(d: int = 20, condition: float = 10.0) -> Problem:
+    """F(x; xi) = (x - x*)'H(x - x*) / 2 + xi / 10, xi normal and new for every call: a measurement, not a sample."""
+    rng = np.random.default_rng(22)
     Q = np.linalg.qr(rng.standard_normal((d, d)))[0]
     H = (Q * np.geomspace(1.0 / sqrt(condition), sqrt(condition), d)) @ Q.T
     x_star = rng.standard_normal(d) / sqrt(d)
@@ -44,12 +50,6 @@ def _turned_quadratic(d: int, condition: float, seed: int) -> tuple[Callable[[An
         off = X - x_star
         return 0.5 * ((off @ H) * off).sum(axis=-1)
 
-    return quadratic, H, x_star
-
-
-def unshared_quadratic(d: int = 20, condition: float = 10.0) -> Problem:
-    """F(x; xi) = (x - x*)'H(x - x*) / 2 + xi / 10, xi normal and new for every call: a measurement, not a sample."""
-    quadratic, _, _ = _turned_quadratic(d, condition, seed=22)
     return Problem(
         name="unshared-quadratic",
         x0=np.zeros(d),
