@@ -16,3 +16,8 @@ def phase_of(opt: pc.Optimizer) -> str:
     """The phase that the run is in."""
     s = state_of(opt)
     return str(s.phase if hasattr(s, "phase") else s.stage)
+
+
+def algorithm_of(opt: pc.Optimizer) -> Any:
+    """What makes the run of its method."""
+    return opt._algorithm

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -37,3 +39,16 @@ def hinge(d: int = 8, n: int = 200, seed: int = 0) -> Problem:
         d=d,
         lipschitz=float(np.sqrt((A**2).sum(axis=1).max())),
     )
+
+
+def refuses_to_build_without(package: str, module: str, names: int, name: str) -> None:
+    """Without an optional package the names of a suite are there, and to build one says what to install."""
+    code = (
+        f"import sys; sys.modules[{package!r}] = None; from poem_cma.problems.{module} import BLACK_BOXES;"
+        f"print(len(BLACK_BOXES)); BLACK_BOXES[{name!r}]()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == str(names)
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith("ImportError")
+    assert 'pip install "poem-cma[bench]"' in last

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -49,6 +51,27 @@ def run_command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[st
     return subprocess.run(
         command(*arguments), env=without_network(folder), capture_output=True, text=True, timeout=120, check=False
     )
+
+
+def kill_and_finish(
+    folder: Path, out: Path, cells: int, *arguments: str
+) -> tuple[subprocess.CompletedProcess[str], dict[Path, int]]:
+    """Kill the command and its workers when it has made so many cells, run it to its end; and the times of these."""
+    process = subprocess.Popen(
+        command(*arguments), env=without_network(folder), start_new_session=True,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    deadline = time.monotonic() + 90
+    while len(list(out.glob("cells/*/*.json"))) < cells and time.monotonic() < deadline:
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    before = {p: p.stat().st_mtime_ns for p in out.glob("cells/*/*.json")}
+    assert len(before) >= cells
+    assert not (out / "report.html").exists()
+    finished = run_command(folder, *arguments)
+    assert finished.returncode == 0, finished.stderr
+    return finished, before
 
 
 def contents(folder: Path) -> dict[str, bytes]:

@@ -9,9 +9,11 @@ import time
 from typing import Any
 
 import numpy as np
+import pytest
 from problems import hinge
 
 import poem_cma as pc
+from poem_cma.store import store as writer
 
 P = hinge(d=4)
 METHODS = {
@@ -27,6 +29,14 @@ def run(fun: Any = P.fun, x0: Any = (0.1, 0.1, 0.1, 0.1), **changes: Any) -> pc.
     settings: dict[str, Any] = {"sample": P.sample, "domain": pc.Ball(1.0), "method": "poem", "budget": 300, "seed": 3}
     settings["batch"] = 1  # the same run, whoever makes the calls
     return pc.minimize(fun, x0, **(settings | changes))
+
+
+def finished_store(folder: pathlib.Path, fun: Any = P.fun, **changes: Any) -> pathlib.Path:
+    """The store of a finished run, with snapshots, history and recent calls."""
+    with pytest.MonkeyPatch.context() as often:
+        often.setattr(writer, "CALLS_BETWEEN_SNAPSHOTS", 64)
+        run(fun, store=folder / "run.db", **changes)
+    return folder / "run.db"
 
 
 def bits(result: pc.Result) -> tuple[Any, ...]:

@@ -18,7 +18,7 @@ LINES_OF_A_FUNCTION = 50  # its docstring apart
 FIELDS_OF_A_RECORD = 15
 
 #: What is larger and about to be mended. A name that needs no exception any more fails the test.
-LARGER: set[str] = {"paper/state.py State"}
+LARGER: set[str] = set()
 
 
 def lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:

@@ -28,9 +28,10 @@ def file_of(name: str) -> str:
     return name.replace(" ", "-")
 
 
-def run(case: Case, fun: Callable[..., Any], store: Path, budget: int = BUDGET) -> pc.Result:
+def run(case: Case, fun: Callable[..., Any], store: Path, budget: int = BUDGET, ahead: int = 0) -> pc.Result:
     """The run of a store, from its beginning or from where it is."""
-    return pc.minimize(fun, np.zeros(D), sample=draw, method=case.method, seed=3, budget=budget, batch=1, store=store)
+    settings: dict[str, Any] = {"sample": draw, "method": case.method, "seed": 3, "batch": 1, "ahead": ahead}
+    return pc.minimize(fun, np.zeros(D), budget=budget, store=store, **settings)
 
 
 def optimizer(case: Case) -> pc.Optimizer:
@@ -42,8 +43,13 @@ def tell(case: Case, opt: pc.Optimizer, calls: float) -> int:
     """Tell values until there are so many, or to the end; how many were told."""
     before = opt.nfev
     while opt.nfev < calls and (probe := opt.ask()) is not None:
-        opt.tell(probe, [case.fun(x, n) for x, n in zip(probe.points, probe.numbers, strict=True)])
+        tell_one(case, opt, probe)
     return opt.nfev - before
+
+
+def tell_one(case: Case, opt: pc.Optimizer, probe: pc.Probe) -> None:
+    """Tell the values of a probe."""
+    opt.tell(probe, [case.fun(x, n) for x, n in zip(probe.points, probe.numbers, strict=True)])
 
 
 def write(folder: Path) -> None:

@@ -1,6 +1,6 @@
 """Parameter-free zeroth-order optimisation of noisy black boxes."""
 
-from poem_cma import datasets, integrations, methods, plots
+from poem_cma import datasets, integrations, methods, plots, problems
 from poem_cma.domains.named import Integer, Real
 from poem_cma.domains.sets import Ball, Box, L1Ball, Simplex
 from poem_cma.integrations.scipy import scipy_method
@@ -38,6 +38,7 @@ __all__ = [
     "methods",
     "minimize",
     "plots",
+    "problems",
     "replicate",
     "scipy_method",
     "theory",

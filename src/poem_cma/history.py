@@ -30,11 +30,11 @@ class History:
         self.seen = 0
         self.last: tuple[float, ...] | None = None  # the last step, kept or not
 
-    def record(self, s: Any, extras: tuple[float, ...] = ()) -> None:
-        """Add a step, with what the method tells beside the usual columns."""
+    def record(self, s: Any) -> None:
+        """Add a step."""
         # For values of F near 1e300 these products may leave the range of floating point, and are then inf or 0.
         unit = 1.0 if s.flat else s.unit
-        self.last = (s.nfev, s.value, s.eta / unit, s.mu, s.r, s.g_norm * unit, s.dimension, *extras)
+        self.last = (s.nfev, s.value, s.eta / unit, s.mu, s.r, s.g_norm * unit, s.dimension)
         if self.seen % self.stride == 0:
             self.rows.append(self.last)
             if len(self.rows) > self.most - len(self.earlier):

@@ -29,7 +29,7 @@ from poem_cma.run.checks import (
     make_run,
     widths,
 )
-from poem_cma.run.in_flight import Lane, Lanes, algorithm_of
+from poem_cma.run.in_flight import InFlight, StepInFlight, algorithm_of
 from poem_cma.run.oracle import matrix
 from poem_cma.run.randomness import make_seed
 from poem_cma.run.verdict import judge
@@ -37,7 +37,7 @@ from poem_cma.run.verdict import judge
 __all__ = ["Optimizer"]
 
 
-class Optimizer(Lanes):
+class Optimizer(InFlight):
     """Minimise by asking for points and telling their values.
 
     Parameters
@@ -117,20 +117,20 @@ class Optimizer(Lanes):
             return None
         if self._plain:  # no longer: somebody else will hold a probe
             self._plain = False
-            self._open(self._lanes[0], self._lanes[0].sizes)
+            self._open(self._in_flight[0], self._in_flight[0].sizes)
         if self._again:
             return self._base_probe(*self._again.popleft())
         if (asked := self._unasked()) is None:
             return None
-        lane, i = asked
-        points, numbers = self._algorithm.points(self._active, lane.state, i, lane.randoms)
-        return Probe(self._to_user(matrix(points)), numbers, 2 * (lane.first + i))
+        step, i = asked
+        points, numbers = self._algorithm.points(self._active, step.state, i, step.randoms)
+        return Probe(self._to_user(matrix(points)), numbers, 2 * (step.first + i))
 
-    def _base_probe(self, lane: Lane, i: int) -> Probe:
-        points, numbers = self._algorithm.points(self._active, lane.state, i, lane.randoms)
+    def _base_probe(self, step: StepInFlight, i: int) -> Probe:
+        points, numbers = self._algorithm.points(self._active, step.state, i, step.randoms)
         b = self._algorithm.base(self._active)
         assert b is not None
-        return Probe(self._to_user(matrix(points)[b : b + 1]), [numbers[b]], 2 * (lane.first + i) + 1)
+        return Probe(self._to_user(matrix(points)[b : b + 1]), [numbers[b]], 2 * (step.first + i) + 1)
 
     def _to_user(self, points: Array) -> Array:
         if self.variables.unchanged:
@@ -140,24 +140,26 @@ class Optimizer(Lanes):
     def tell(self, probe: Probe, values: Any) -> None:
         """Tell the values of a probe's points, in order; NaN or infinity means that the call failed."""
         number, again = probe.id >> 1, bool(probe.id & 1)
-        lane = next((lane for lane in self._lanes if lane.waits_for(number - lane.first, again)), None)
-        if lane is None or self._plain:
+        step = next((step for step in self._in_flight if step.waits_for(number - step.first, again)), None)
+        if step is None or self._plain:
             raise ValueError(f"probe {probe.id} is not waiting for values: it was told already, or is of another run")
         F = self._lower(values if type(values) is list else _numbers(values))
-        i = number - lane.first
-        if len(F) != (m := 1 if again else lane.sizes[i]):
+        i = number - step.first
+        if len(F) != (m := 1 if again else step.sizes[i]):
             raise ValueError(f"probe {probe.id} has {m} points, but {len(F)} values were told")
-        self._take(lane, i, F, again)
+        self._take(step, i, F, again)
 
     def answer(self, oracle: Callable[[Iterable[Array], list[int]], list[float]]) -> bool:
         """Ask, evaluate and tell one probe, its points made one at a time; False where `ask` would give None."""
         if self._plain:
-            lane = self._lanes[0]
-            points, numbers = self._algorithm.points(self._active, self._state, 0, lane.randoms)
-            F = self._lower(oracle(points, numbers))
+            step = self._in_flight[0]
+            points, numbers = self._algorithm.points(self._active, self._state, 0, step.randoms)
+            F = oracle(points, numbers)
+            if self.sign < 0.0:
+                F = self._lower(F)
             if isfinite(sum(F)):
                 self._nfev = nfev = self._nfev + len(F)
-                self._reached(self._algorithm.advance(self._active, self._state, [F], lane.randoms, nfev))
+                self._reached(self._algorithm.advance(self._active, self._state, [F], step.randoms, nfev))
             else:
                 self._take_alone(F)
             return True
@@ -169,11 +171,11 @@ class Optimizer(Lanes):
             return True
         if (asked := self._unasked()) is None:
             return False
-        lane, i = asked
-        points, numbers = self._algorithm.points(self._active, lane.state, i, lane.randoms)
+        step, i = asked
+        points, numbers = self._algorithm.points(self._active, step.state, i, step.randoms)
         if not self.variables.unchanged:
             points = (self.variables.to_user(z, held=False) for z in points)
-        self._take(lane, i, self._lower(oracle(points, numbers)), again=False)
+        self._take(step, i, self._lower(oracle(points, numbers)), again=False)
         return True
 
     def _lower(self, F: list[float]) -> list[float]:
@@ -183,7 +185,7 @@ class Optimizer(Lanes):
     @property
     def done(self) -> bool:
         """Whether the budget is spent, or so many calls in a row have failed that going on is pointless."""
-        return not self._lanes[0].sizes or self._pointless
+        return not self._in_flight[0].sizes or self._pointless
 
     @property
     def one_probe(self) -> bool:

@@ -17,7 +17,7 @@ from poem_cma.result import Result
 from poem_cma.run.algorithm import Method, Probe
 from poem_cma.run.direct import Direct
 from poem_cma.run.front import calls_of, direct
-from poem_cma.run.joint import Together, can_join, in_step
+from poem_cma.run.joint import JointRuns, can_join, in_step
 from poem_cma.run.loop import conclude
 from poem_cma.run.oracle import Oracle, in_rows, one_for_each
 from poem_cma.run.randomness import make_seed
@@ -106,7 +106,7 @@ def _go_on(runs: Runs, fun: Callable[..., Any], shared: bool) -> None:
         return
     alone, calls = set(range(len(runs))), sum(opt.nfev for opt in opts)
     for group in in_step(opts):
-        Together([opts[i] for i in group]).advance(_Evaluate(fun, [runs[i].oracle for i in group], shared))
+        JointRuns([opts[i] for i in group]).advance(_Evaluate(fun, [runs[i].oracle for i in group], shared))
         alone -= set(group)
     if sum(opt.nfev for opt in opts) == calls:
         alone = set(range(len(runs)))

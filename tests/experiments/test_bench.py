@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 import re
-import signal
-import subprocess
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from bench_helpers import TINY
-from reproduce_helpers import browse, command, run_command, without_network
+from reproduce_helpers import browse, kill_and_finish, run_command
 
 from poem_cma.experiments.bench import command as module
 from poem_cma.experiments.bench import player as player_module
@@ -138,21 +134,7 @@ def test_the_tuned_setting_is_the_best_that_was_tried(results: Path) -> None:
 def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:
     out = tmp_path / "out"
     arguments = (*SMALL, "2", "--out", str(out))
-    process = subprocess.Popen(
-        command(*arguments), env=without_network(tmp_path), start_new_session=True,
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    deadline = time.monotonic() + 90
-    while len(list(out.glob("cells/*/*.json"))) < 3 and time.monotonic() < deadline:
-        time.sleep(0.01)
-    os.killpg(process.pid, signal.SIGKILL)  # the command and its workers
-    process.wait()
-    before = {p: p.stat().st_mtime_ns for p in out.glob("cells/*/*.json")}
-    assert len(before) >= 3
-    assert not (out / "report.html").exists()
-
-    finished = run_command(tmp_path, *arguments)
-    assert finished.returncode == 0, finished.stderr
+    finished, before = kill_and_finish(tmp_path, out, 3, *arguments)
     assert re.search(r"\d+ of \d+ cells are there already", finished.stderr)
     assert {p: p.stat().st_mtime_ns for p in before} == before
     assert (out / "report.html").exists()

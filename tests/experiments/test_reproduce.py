@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
-import signal
 import subprocess
 import time
 from dataclasses import replace
@@ -14,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from reproduce_helpers import REQUEST, browse, command, compute, contents, run_command, without_network
+from reproduce_helpers import REQUEST, browse, compute, contents, kill_and_finish, run_command
 
 from poem_cma.experiments.campaign import execute
 from poem_cma.experiments.reproduce.claims import count, rows
@@ -106,21 +104,7 @@ def test_processes_give_the_same_bytes(results: Path, tmp_path: Path) -> None:
 def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:
     out = tmp_path / "out"
     arguments = ("reproduce", "fig2", *HORIZON, "--out", str(out))
-    process = subprocess.Popen(
-        command(*arguments), env=without_network(tmp_path), start_new_session=True,
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    deadline = time.monotonic() + 60
-    while len(list(out.glob("cells/*/*.json"))) < 5 and time.monotonic() < deadline:
-        time.sleep(0.01)
-    os.killpg(process.pid, signal.SIGKILL)  # the command and its workers
-    process.wait()
-    before = {p: p.stat().st_mtime_ns for p in out.glob("cells/*/*.json")}
-    assert len(before) >= 5
-    assert not (out / "report.html").exists()
-
-    finished = run_command(tmp_path, *arguments)
-    assert finished.returncode == 0, finished.stderr
+    finished, before = kill_and_finish(tmp_path, out, 5, *arguments)
     already, of = map(int, re.findall(r"(\d+) of (\d+) cells are there already", finished.stderr)[0])
     assert 5 <= already < of
     assert {p: p.stat().st_mtime_ns for p in before} == before

@@ -131,7 +131,7 @@ def test_runs_have_the_steps_and_radii_of_algorithm_1(path: Path) -> None:
     np.testing.assert_allclose(path.x[1:], expected, rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(path.mu, path.r_bar[:-1] * np.sqrt(path.d_star / np.arange(1, T + 1)), rtol=1e-9)
     assert s.r_bar == pytest.approx(path.r_bar[-1])
-    assert s.G * s.unit**2 == pytest.approx(path.G[-1], rel=1e-6)
+    assert s.gradients.G * s.unit**2 == pytest.approx(path.G[-1], rel=1e-6)
 
 
 # Lemma 8: weighted regret
@@ -328,7 +328,7 @@ def test_lemma_11_along_runs_and_the_output_is_where_the_maximum_is(path: Path) 
     a = path.r_bar
     assert best_score(a) >= weights_bound(a)
     s = state_of(path.optimizer)
-    assert max(s.score, s.best_score) == pytest.approx(best_score(a))
+    assert max(s.score, s.weights.best_score) == pytest.approx(best_score(a))
     tau = int(np.argmax(np.cumsum(a)[:-1] / a[1:])) + 1
     average = a[:tau] @ path.x[:tau] / a[:tau].sum()
     np.testing.assert_allclose(path.optimizer.result().x, average, rtol=1e-9, atol=1e-12)
@@ -336,7 +336,7 @@ def test_lemma_11_along_runs_and_the_output_is_where_the_maximum_is(path: Path) 
 
 def test_lemma_11_maximum_may_lie_before_the_end() -> None:
     s = state_of(leaping().optimizer)
-    assert s.best_score > 1.5 * s.score
+    assert s.weights.best_score > 1.5 * s.score
 
 
 # Theorem 2: the effective dimension that Algorithm 2 estimates

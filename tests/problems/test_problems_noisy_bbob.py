@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 import pickle
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
 import pytest
+from problems import refuses_to_build_without
 from scipy import stats
 
 from poem_cma.problems.black_box import BlackBox
@@ -187,15 +186,4 @@ def test_a_point_that_is_no_number_has_no_value(number: int) -> None:
 
 
 def test_without_coco_names_are_listed_and_building_says_what_to_install() -> None:
-    code = """
-import sys
-sys.modules["cocoex"] = None
-from poem_cma.problems.noisy_bbob import BLACK_BOXES
-print(len(BLACK_BOXES))
-BLACK_BOXES["f101-gauss-sphere-d5-i1"]()
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stdout.strip() == "252"
-    last = done.stderr.strip().splitlines()[-1]
-    assert last.startswith("ImportError")
-    assert 'pip install "poem-cma[bench]"' in last
+    refuses_to_build_without("cocoex", "noisy_bbob", names=252, name="f101-gauss-sphere-d5-i1")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import pickle
-import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from problems import refuses_to_build_without
 from scipy import integrate, special, stats
 
 import poem_cma as pc
@@ -241,15 +240,4 @@ def test_many_replications_at_once_have_the_values_of_the_simulator(
 
 
 def test_without_simopt_names_are_listed_and_building_says_what_to_install() -> None:
-    code = """
-import sys
-sys.modules["simopt"] = None
-from poem_cma.problems.simulators import BLACK_BOXES
-print(len(BLACK_BOXES))
-BLACK_BOXES["san-1"]()
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stdout.strip() == "16"
-    last = done.stderr.strip().splitlines()[-1]
-    assert last.startswith("ImportError")
-    assert 'pip install "poem-cma[bench]"' in last
+    refuses_to_build_without("simopt", "simulators", names=16, name="san-1")

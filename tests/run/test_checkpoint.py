@@ -229,10 +229,34 @@ def test_parts_that_do_not_fit_together_are_refused(tmp_path: pathlib.Path) -> N
             assert "is not a usable" in str(error), error  # noqa: PT017
     defaults = {"run.remark", "run.sampled", "sign", "spectrum.floor", "domain.center", "domain.outside"}
     assert {name for name in loaded if not name.startswith("method.settings.")} == defaults
-    for vector in ("state.x", "state.weighted_x", "spectrum.eigenvalues", "spectrum.vectors"):
+    for vector in ("state.x", "state.weights.weighted_x", "spectrum.eigenvalues", "spectrum.vectors"):
         write(bad, npz(**(arrays | {vector: np.zeros(7)})))
         with pytest.raises(ValueError, match="is not a usable"):
             pc.Optimizer.load(bad)
+
+
+@pytest.mark.parametrize("method", ["auto", "poem"])
+def test_text_in_the_place_of_a_number_is_refused_by_its_name(tmp_path: pathlib.Path, method: str) -> None:
+    """In every field of every record of a state, also of steps in flight: a run cannot fail on it later."""
+    opt = pc.Optimizer(np.zeros(3), method=method, budget=200, seed=0, ahead=2)
+    while opt.nfev < 60:
+        probe = opt.ask() or opt.ask()
+        assert probe is not None
+        opt.tell(probe, [float(np.abs(x - 1.0).sum()) for x in probe.points])
+    opt.save(tmp_path / "run")
+    whole = (tmp_path / "run").read_bytes()
+    with np.load(io.BytesIO(whole[whole.index(b"\n") + 1 :])) as file:
+        arrays = dict(file)
+    header = json.loads(arrays.pop("header").tobytes())
+    numbers = (name for name, v in header.items() if isinstance(v, int | float) and not name.endswith(".version"))
+    names = [name for name in numbers if "state." in name or "run." in name]
+    assert len(names) > 25
+    for name in [*names, *(name for name in arrays if "state." in name)]:
+        table: dict[str, Any] = arrays | ({name: np.array(["text"])} if name in arrays else {})
+        texts = header | ({name: "text"} if name in header else {})
+        write(tmp_path / "bad", npz(**table, header=np.frombuffer(json.dumps(texts).encode(), dtype=np.uint8)))
+        with pytest.raises(ValueError, match="is not a usable"):
+            pc.Optimizer.load(tmp_path / "bad")
 
 
 def test_another_version_is_refused(tmp_path: pathlib.Path) -> None:

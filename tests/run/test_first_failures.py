@@ -47,6 +47,25 @@ def test_a_run_with_a_store_or_threads_raises_it_too(tmp_path: Any) -> None:
         pc.minimize(Broken(), np.ones(3), budget=300, seed=0, workers=threads)
 
 
+def test_a_run_that_goes_on_remembers_that_numbers_were_returned(tmp_path: Any) -> None:
+    """Its first evaluations after an interruption may all raise: they are dropped like others."""
+    calls = 0
+
+    def fun(x: np.ndarray) -> float:
+        nonlocal calls
+        calls += 1
+        if calls == 10:
+            raise KeyboardInterrupt
+        if 10 < calls <= 16:
+            raise ValueError("a bad moment")
+        return float(np.abs(x).sum())
+
+    settings: dict[str, Any] = {"method": "poem", "budget": 300, "seed": 0, "store": tmp_path / "run.db"}
+    assert pc.minimize(fun, np.ones(3), **settings).status == 4
+    result = pc.minimize(fun, np.ones(3), **settings)
+    assert (result.failures, result.nfev) == (6, 300)
+
+
 def test_a_process_sends_its_traceback() -> None:
     with pytest.raises(AttributeError, match="summ") as caught:
         pc.minimize(typo, np.ones(3), budget=300, seed=0, workers=1)

@@ -29,6 +29,13 @@ class Shy:
         raise ArithmeticError("not tomorrow")
 
 
+class Own(float):
+    """A kind of float that does not like to be one."""
+
+    def __float__(self) -> float:
+        raise ArithmeticError("not ever")
+
+
 def raises(error: Exception) -> Any:
     raise error
 
@@ -38,8 +45,18 @@ ODD = {
     "mute": (lambda: raises(MuteError()), "fun raised MuteError (whose text cannot be had: its __str__ raised Zero"),
     "huge integer": (lambda: 10**400, "fun must return a number, but returned 1000000000"),
     "huger integer": (lambda: -(10**5000), "fun must return a number, but returned a value of type int"),
+    "masked": (
+        lambda: np.ma.masked,
+        "fun must return a number, but returned an array of shape () (ValueError: it is m",
+    ),
     "shy": (lambda: Shy(), "fun must return a number, but returned a value of type Shy (ArithmeticError: not today)"),
 }
+
+
+@pytest.mark.parametrize("place", ["alone", "store"])
+def test_a_kind_of_float_is_its_number(tmp_path: pathlib.Path, place: str) -> None:
+    store = {"store": tmp_path / "run.db"} if place == "store" else {}
+    assert bits(run(lambda x, i: Own(P.fun(x, i)), **store)) == bits(run())
 
 
 def odd(what: Any) -> Any:
@@ -85,6 +102,18 @@ def test_an_integer_that_no_float_can_hold_fails_its_row_alone(vectorized: Any) 
         return [float("nan") if isinstance(v, int) else v for v in rows(X, i)]
 
     result, plain = (run(fun, vectorized=vectorized) for fun in (rows, nan_rows))
+    assert result.failures == plain.failures > 0
+    assert result.x.tobytes() == plain.x.tobytes()
+
+
+@pytest.mark.parametrize("vectorized", [True, "rows"])
+def test_a_masked_value_fails_its_row_alone(vectorized: Any) -> None:
+    def rows(X: np.ndarray, i: Any) -> Any:
+        values = P.rows(X, i)
+        masked: Any = np.ma.masked_array(values, mask=(np.arange(len(values)) == 0) & (np.ravel(i)[0] % 5 == 2))
+        return masked
+
+    result, plain = (run(fun, vectorized=vectorized) for fun in (rows, lambda X, i: rows(X, i).filled(np.nan)))
     assert result.failures == plain.failures > 0
     assert result.x.tobytes() == plain.x.tobytes()
 

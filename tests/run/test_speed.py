@@ -80,7 +80,7 @@ def poem(steps: int) -> pc.Result:
 
 
 def test_a_step_of_poem_takes_few_instructions(literal: float) -> None:
-    """2.9 times those of the literal loop, which draws from one generator, records nothing and tolerates nothing."""
+    """3.0 times those of the literal loop, which draws from one generator, records nothing and tolerates nothing."""
     assert a_step_of(poem) < 3.1 * literal
 
 

@@ -21,6 +21,7 @@ from runs import METHODS, P, bits, flaky, gone, run
 import poem_cma as pc
 from poem_cma.store import Store, StoreError, View
 from poem_cma.store import store as writer
+from poem_cma.workers.flight import place_of
 
 HERE = pathlib.Path(__file__).parents[1]
 
@@ -79,6 +80,35 @@ def test_interrupted_anywhere_a_run_goes_on_bit_for_bit(
     assert len(fun.calls) == expected.nfev + interrupted  # nothing but what was in flight is asked twice
     repeated = Counter(fun.calls)
     assert sum(repeated.values()) - len(repeated) >= interrupted
+
+
+@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+def test_a_run_that_is_moved_to_a_processor_with_other_last_bits_makes_no_call_again(
+    tmp_path: pathlib.Path, method: pc.Method, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every coordinate of every point is another number there, the next one."""
+    fun = Interrupted({150})
+    run(fun, method=method, store=tmp_path / "run.db")
+    ask = pc.Optimizer.ask
+
+    def ask_there(opt: pc.Optimizer) -> pc.Probe | None:
+        probe = ask(opt)
+        return probe and pc.Probe(np.nextafter(probe.points, np.inf), probe.numbers, probe.id)
+
+    monkeypatch.setattr(pc.Optimizer, "ask", ask_there)
+    result = run(fun, method=method, store=tmp_path / "run.db")
+    assert len(fun.calls) - 1 == result.nfev <= 300
+
+
+@pytest.mark.parametrize("size", [1e-300, 1.0, 1e300])
+def test_the_place_of_a_call_is_its_point_to_single_precision_and_its_sample(size: float) -> None:
+    points = size * np.random.default_rng(0).normal(size=(1000, 5))
+    places = [place_of(x, 7) for x in points]
+    assert places == [place_of(np.nextafter(x, np.inf), 7) for x in points]
+    assert len(set(places)) > 990  # of 2^32
+    assert not set(places) & {place_of(x * (1.0 + 1e-6), 7) for x in points}
+    assert not set(places) & {place_of(x, 8) for x in points}
+    assert place_of(np.zeros(2), 0) == place_of(np.array([0.0, -0.0]), 0)
 
 
 def test_every_call_is_kept_once_with_its_value(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:

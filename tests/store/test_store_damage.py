@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from runs import bits, flaky, run
+from runs import bits, finished_store, flaky, run
 from typer.testing import CliRunner
 
 from poem_cma.command_line.cli import app
 from poem_cma.store import StoreError, View
-from poem_cma.store import store as writer
 from poem_cma.store.layout import crc
 
 SETTINGS: dict[str, Any] = {"budget": 200, "name": "a run"}
@@ -25,14 +24,7 @@ SETTINGS: dict[str, Any] = {"budget": 200, "name": "a run"}
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     """A store with something in every table."""
-    store = tmp_path_factory.mktemp("finished") / "run.db"
-    before = writer.CALLS_BETWEEN_SNAPSHOTS
-    writer.CALLS_BETWEEN_SNAPSHOTS = 64
-    try:
-        run(flaky, store=store, **SETTINGS)
-    finally:
-        writer.CALLS_BETWEEN_SNAPSHOTS = before
-    return store
+    return finished_store(tmp_path_factory.mktemp("finished"), flaky, **SETTINGS)
 
 
 def opened(path: pathlib.Path) -> tuple[Any, ...]:

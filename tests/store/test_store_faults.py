@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from runs import P, bits, run
+from runs import P, bits, finished_store, run
 
 from poem_cma.store import StoreError, View, layout
 from poem_cma.store import store as writer
@@ -222,14 +222,7 @@ def test_a_commit_waits_for_the_disk_at_least_every_second(
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
-    store = tmp_path_factory.mktemp("finished") / "run.db"
-    before = writer.CALLS_BETWEEN_SNAPSHOTS
-    writer.CALLS_BETWEEN_SNAPSHOTS = 64
-    try:
-        run(store=store)
-    finally:
-        writer.CALLS_BETWEEN_SNAPSHOTS = before
-    return store
+    return finished_store(tmp_path_factory.mktemp("finished"))
 
 
 def refused(path: pathlib.Path, match: str) -> None:

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from cases import CASES
+from cases import CASES, D
 from inside import state_of
-from written import BUDGET, FIXTURES, STOPPED, WRITTEN, file_of, optimizer, run, tell
+from written import BUDGET, FIXTURES, STOPPED, WRITTEN, file_of, optimizer, run, tell, tell_one
 
 import poem_cma as pc
 from poem_cma.auto.state import AutoState
@@ -86,6 +86,44 @@ def test_a_finished_store_returns_its_result(tmp_path: Path, version: str) -> No
 def test_show_says_which_version_wrote_a_file(tmp_path: Path, version: str) -> None:
     text, _ = _page(copied(tmp_path, version, "finished.db"), 80, None, verify=True)
     assert f"written by  poem-cma {version}" in text
+
+
+def test_states_of_the_papers_methods_without_records_are_read() -> None:
+    """With steps in flight, of which a file has the fields in which they differ: they go on as states of today do."""
+    case = CASES["poem-cma"]
+    former = pc.Optimizer.load(FIXTURES / "state-1.run")
+    now = pc.Optimizer(np.zeros(D), method=case.method, seed=3, budget=BUDGET, ahead=2)
+    while now.nfev < former.nfev - 2:
+        flight = list(iter(now.ask, None))
+        for probe in flight[::-1]:
+            tell_one(case, now, probe)
+    flight = list(iter(now.ask, None))
+    tell_one(case, now, flight[1])
+    assert len(flight) == 3
+    again = list(iter(former.ask, None))
+    assert [probe.id for probe in again] == [flight[0].id, flight[2].id]
+    for opt, probes in ((now, [flight[0], flight[2]]), (former, again)):
+        for probe in probes:
+            tell_one(case, opt, probe)
+        tell(case, opt, np.inf)
+    assert former.nfev == now.nfev == BUDGET
+    np.testing.assert_allclose(former.result().x, now.result().x, rtol=1e-6)
+    for column, values in now.result().history.items():
+        np.testing.assert_allclose(former.result().history[column], values, rtol=1e-6)
+
+
+def test_a_store_of_such_a_run_is_gone_on_with(tmp_path: Path) -> None:
+    case, calls, store = CASES["poem-cma"], 0, Path(shutil.copy(FIXTURES / "state-1.db", tmp_path))
+
+    def fun(x: np.ndarray, n: int) -> float:
+        nonlocal calls
+        calls += 1
+        return case.fun(x, n)
+
+    result = run(case, fun, store, ahead=2)
+    assert STOPPED + calls == result.nfev == BUDGET
+    fresh = run(case, fun, tmp_path / "fresh.db", ahead=2)
+    np.testing.assert_allclose(result.x, fresh.x, rtol=1e-6)
 
 
 def test_a_field_that_is_new_takes_its_default(monkeypatch: pytest.MonkeyPatch) -> None:

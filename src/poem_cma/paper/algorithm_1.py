@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import frexp, isfinite, sqrt
+from math import frexp, isfinite, nan, sqrt
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from poem_cma._types import Array
 from poem_cma.domains.fitting import moved_inside
 from poem_cma.paper.algorithm_2 import spectrum_of
 from poem_cma.paper.directions import Directions, anisotropic
-from poem_cma.paper.state import Stage, State
+from poem_cma.paper.state import KINDS, Gradients, LastStep, Stage, State, Weights
 from poem_cma.run.algorithm import Learned, Method, Run, Symbols, Values, mean_value, smoothed
 from poem_cma.run.arithmetic import FARTHEST, distance, larger, length, plus, power_of_two
 from poem_cma.run.randomness import Streams
@@ -24,7 +24,7 @@ class Descent:
     """Projected descent: what every method of Table 1 is a row of parts for."""
 
     record = State
-    kinds: Any = {}  # noqa: RUF012 - its states are flat
+    kinds = KINDS
 
     def with_budget(self, method: Method, s: State, budget: float, directions: Directions) -> State:
         """The state of a run that goes on with another budget; T, where a rule needs it, is that of the new budget."""
@@ -46,14 +46,14 @@ class Descent:
             run, steps = run._replace(initial_distance=learned.distance), learned.search
             if learned.spectrum is not None and method.learning is not None:
                 stage, search = Stage.STEP, anisotropic(learned.spectrum, run.domain.tangent, method.learning.whitening)
-        s = State(
-            run, search, search.dimension, stage, t=0, x=x0, r=0.0, r_bar=run.initial_distance, mu=0.0, h=0.0,
-            G=0.0, late=0.0, unit=0.0, flat=True, weight_unit=power_of_two(run.initial_distance), weight=1.0,
-            weight_sum=0.0, weighted_x=0.0 * x0, best_score=-1.0, best_average=x0, eta=0.0, g_norm=0.0,
-            value=float("nan"), value_spread=0.0, asked=asked, samples=samples, nfev=0,
-        )  # fmt: skip
-        s = _open(method, s)
-        return s._replace(weight_sum=steps * s.weight, weighted_x=steps * s.weight * x0)  # x0 is their average
+        s = _open(method, State(
+            run, search, stage, t=0, x=x0, r=0.0, r_bar=run.initial_distance, mu=0.0, h=0.0,
+            gradients=Gradients(G=0.0, late=0.0, unit=0.0, flat=True),
+            weights=Weights(power_of_two(run.initial_distance), 1.0, 0.0, 0.0 * x0, best_score=-1.0, best_average=x0),
+            last=LastStep(eta=0.0, g_norm=0.0, value=nan, spread=0.0), asked=asked, samples=samples, nfev=0,
+        ))  # fmt: skip
+        weight_sum = steps * s.weights.weight  # x0 is the average of the earlier steps
+        return s._replace(weights=s.weights._replace(weight_sum=weight_sum, weighted_x=weight_sum * x0))
 
     def learned(self, method: Method, s: State) -> tuple[float, int]:
         """The distance of the last differences but for sqrt(d), and the number of steps."""
@@ -94,7 +94,8 @@ class Descent:
         if not isfinite(delta):
             return _skipped(method, s, 1, nfev)
         span = method.difference.span(asked.mu, asked.h)
-        unit = s.unit if abs(delta) <= s.unit * span else unit_of(s.unit, delta, span)
+        unit = s.gradients.unit
+        unit = unit if abs(delta) <= unit * span else unit_of(unit, delta, span)
         slope = delta / unit / span if unit > 0.0 else 0.0  # ΔF_t / 2μ_t
         _, w, size = directions(s.search, asked.asked)  # Σ̃ v_t
         slope, g_norm = slope * s.search.gain, abs(slope) * size
@@ -117,7 +118,7 @@ class Descent:
 
     def output(self, s: State) -> Array:
         """x_bar_tau, tau = argmax_t sum_{k<t} r_bar_k / r_bar_t; x_0 before the first step."""
-        return s.average if s.score > s.best_score else s.best_average
+        return s.average if s.score > s.weights.best_score else s.weights.best_average
 
     def base(self, method: Method) -> int | None:
         """The point of a probe that is asked again when it fails."""
@@ -139,43 +140,44 @@ def descend(
 
     For one run, or for many together: then numbers are columns and vectors are rows (see `arithmetic`).
     """
-    run, t, x = s.run, s.t, s.x
-    before = s.G if unit is s.unit else 0.0 if s.flat else s.G * (s.unit / unit) ** 2
+    run, t, x, seen, weights = s.run, s.t, s.x, s.gradients, s.weights
+    before = seen.G if unit is seen.unit else 0.0 if seen.flat else seen.G * (seen.unit / unit) ** 2
     G = before + g_norm * g_norm  # G_t = G_{t-1} + ‖g_t‖²
-    flat = s.flat and not np.all(G > 0.0)
-    now = Symbols(run, t, s.r_bar, G + late if late > 0.0 else G, unit, s.dimension, s.mu)
+    flat = seen.flat and not np.all(G > 0.0)
+    now = Symbols(run, t, s.r_bar, G + late if late > 0.0 else G, unit, s.search.dimension, s.mu)
     eta = 0.0 if flat else method.step_size(now)  # η_t = r̄_t / √G_t
     eta = eta * (eta * g_norm < FARTHEST)  # else no step: squares of x would be no numbers
     x_next = run.domain.nearest(plus(x, -eta * slope, w))  # x_{t+1} = Π_X(x_t − η_t g_t)
 
-    weight_sum = s.weight_sum + s.weight
-    weighted_x = plus(s.weighted_x, s.weight, x)  # x̄_{t+1} = weighted_x / weight_sum
+    weight_sum = weights.weight_sum + weights.weight
+    weighted_x = plus(weights.weighted_x, weights.weight, x)  # x̄_{t+1} = weighted_x / weight_sum
     r = distance(x_next, run.x0)
     now.t, now.r_bar = t + 1, larger(s.r_bar, r)  # r̄_{t+1} = max{r̄_t, ‖x_{t+1} − x_0‖}
     mu, h, weight = _ready(method, now)
-    best_score, best_average = s.best_score, s.best_average
-    weight = weight / s.weight_unit
+    best_score, best_average = weights.best_score, weights.best_average
+    weight = weight / weights.unit
     if now.r_bar is not s.r_bar:  # else the score only grows
-        overtaken = weight_sum / weight < s.weight_sum / s.weight
+        overtaken = weight_sum / weight < weights.weight_sum / weights.weight
         if overtaken is not False and np.count_nonzero(overtaken):  # x̄_t may be the output
             best_score, best_average = _best(s, overtaken)
-    value, spread = smoothed(s.value, s.value_spread, t, value)
+    value, spread = smoothed(s.last.value, s.last.spread, t, value)
     samples = s.samples + (n if run.paired else n * method.difference.calls)
     return State(
-        run, s.search, s.dimension, s.stage, t + 1, x_next, r, now.r_bar, mu, h, G, late, unit, flat, s.weight_unit,
-        weight, weight_sum, weighted_x, best_score, best_average, eta, g_norm, value, spread, s.asked + n, samples,
-        nfev,
+        run, s.search, s.stage, t + 1, x_next, r, now.r_bar, mu, h, Gradients(G, late, unit, flat),
+        Weights(weights.unit, weight, weight_sum, weighted_x, best_score, best_average),
+        LastStep(eta, g_norm, value, spread), s.asked + n, samples, nfev,
     )  # fmt: skip
 
 
 def _best(s: State, overtaken: Any) -> tuple[Any, Array]:
     """The best of the averages whose score falls; x̄_t joins them where it does."""
-    better = (s.weight_sum / s.weight > s.best_score) & overtaken
+    best_score, best_average = s.weights.best_score, s.weights.best_average
+    better = (s.score > best_score) & overtaken
     if not isinstance(better, np.ndarray):
-        return (s.weight_sum / s.weight, s.average) if better else (s.best_score, s.best_average)
+        return (s.score, s.average) if better else (best_score, best_average)
     if not better.any():
-        return s.best_score, s.best_average
-    return np.where(better, s.weight_sum / s.weight, s.best_score), np.where(better, s.average, s.best_average)
+        return best_score, best_average
+    return np.where(better, s.score, best_score), np.where(better, s.average, best_average)
 
 
 def _batch(method: Method, s: State, asked: State, values: Values, directions: Directions, nfev: int) -> State:
@@ -184,7 +186,7 @@ def _batch(method: Method, s: State, asked: State, values: Values, directions: D
     kept = [i for i, change in enumerate(delta) if isfinite(change)]
     if not kept:
         return _skipped(method, s, len(values), nfev)
-    unit, slopes = _slopes(s.unit, asked, method, [delta[i] for i in kept])
+    unit, slopes = _slopes(s.gradients.unit, asked, method, [delta[i] for i in kept])
     W = np.array([directions(s.search, asked.asked + i).w for i in kept])
     g = (np.array(slopes) * (s.search.gain / len(kept))).astype(W.dtype) @ W
     late = _behind(s, asked, unit, 1.0, g) if s.run.ahead else 0.0
@@ -197,10 +199,11 @@ def _behind(s: State, asked: State, unit: float, slope: float, w: Array) -> floa
     Where gradients that were on their way at the same time agree, steps were longer than they should have been; where
     they are mostly noise, nothing was lost. What has come in meanwhile is seen in how far x has moved.
     """
-    if not s.eta > 0.0:
-        return s.late
-    change = s.unit / unit
-    return change * (change * s.late + 2.0 * slope / s.eta * float(w @ (asked.x - s.x)))
+    late, eta = s.gradients.late, s.last.eta
+    if not eta > 0.0:
+        return late
+    change = s.gradients.unit / unit
+    return change * (change * late + 2.0 * slope / eta * float(w @ (asked.x - s.x)))
 
 
 def _skipped(method: Method, s: State, n: int, nfev: int) -> State:
@@ -220,9 +223,9 @@ def _open(method: Method, s: State) -> State:
     """The state with the stage's radius."""
     if s.stage == Stage.LEARN:
         return s._replace(mu=s.run.radius, h=s.run.radius)
-    now = Symbols(s.run, s.t, s.r_bar, s.G, s.unit, s.search.dimension, 0.0)
+    now = Symbols(s.run, s.t, s.r_bar, s.gradients.G, s.gradients.unit, s.search.dimension, 0.0)
     mu, h, weight = _ready(method, now)
-    return s._replace(mu=mu, h=h, weight=weight / s.weight_unit)
+    return s._replace(mu=mu, h=h, weights=s.weights._replace(weight=weight / s.weights.unit))
 
 
 def _learn(method: Method, s: State, values: Values, directions: Directions, nfev: int) -> State:
@@ -231,7 +234,7 @@ def _learn(method: Method, s: State, values: Values, directions: Directions, nfe
     assert learning is not None
     delta = [method.difference.change(F) for F in values]
     kept = [i for i, change in enumerate(delta) if isfinite(change)]
-    unit, slopes = _slopes(s.unit, s, method, [delta[i] for i in kept])
+    unit, slopes = _slopes(s.gradients.unit, s, method, [delta[i] for i in kept])
 
     def estimates() -> Iterator[Array]:  # drawn again, a block at a time, rather than kept
         for start in range(0, len(kept), directions.size):
@@ -244,11 +247,10 @@ def _learn(method: Method, s: State, values: Values, directions: Directions, nfe
         dimension=run.domain.hull_dimension(d),
     )  # fmt: skip
     search = anisotropic(spectrum, run.domain.tangent, learning.whitening) if spectrum.rank else s.search
-    value, value_spread = smoothed(s.value, s.value_spread, s.t, mean_value(_joined(values)))
-    n = len(values)
-    return _open(method, s._replace(
-        search=search, dimension=search.dimension, stage=Stage.STEP, unit=unit, value=value, value_spread=value_spread,
-        asked=s.asked + n, samples=s.samples + (n if run.paired else n * method.difference.calls), nfev=nfev,
+    value, spread = smoothed(s.last.value, s.last.spread, s.t, mean_value(_joined(values)))
+    return _open(method, _skipped(method, s, len(values), nfev)._replace(
+        search=search, stage=Stage.STEP, gradients=s.gradients._replace(unit=unit),
+        last=s.last._replace(value=value, spread=spread),
     ))  # fmt: skip
 
 

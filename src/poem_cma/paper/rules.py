@@ -2,7 +2,7 @@
 
 A rule reads the symbols of step t and returns a number. Plain arithmetic only (and `arithmetic.root`): the same formula
 serves one run and many. Steps are counted from t = 0. Whatever is measured in units of F is divided by `s.unit` (see
-`descent.State`).
+`state.Gradients`).
 """
 
 from __future__ import annotations

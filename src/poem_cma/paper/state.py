@@ -11,7 +11,7 @@ from poem_cma.paper.algorithm_2 import Spectrum
 from poem_cma.paper.directions import Anisotropic, Search
 from poem_cma.run.algorithm import Run
 
-__all__ = ["Stage", "State"]
+__all__ = ["KINDS", "Gradients", "LastStep", "Stage", "State", "Weights"]
 
 
 class Stage:
@@ -21,16 +21,44 @@ class Stage:
     STEP = "step"  # one iteration of Algorithm 1
 
 
-class State(NamedTuple):
-    """All that a run has come to at step t; what must survive a crash is here.
+class Gradients(NamedTuple):
+    """The sum of the squares of all gradients, which the step size is divided by.
 
     Gradients and what follows from them (G, eta, g_norm) are measured in units of `unit`, the power of two next to the
     steepest slope seen. It cancels from every step, exactly, and lets F have values of 1e-300 or 1e300.
     """
 
+    G: float
+    late: float  # twice the sum of <g, gradients that have come in since g was asked>; see `_behind`
+    unit: float  # zero until a slope is not
+    flat: bool  # whether G is zero
+
+
+class Weights(NamedTuple):
+    """The sums that averages of the iterates are made of, and the best average so far."""
+
+    unit: float  # a power of two next to r_eps: without it weighted points near 1e-300 would be zero
+    weight: float  # of x_t in the average, in units of it
+    weight_sum: float  # over k < t
+    weighted_x: Array  # sum of weight times x_k, k < t
+    best_score: float  # of the averages that were overtaken
+    best_average: Array
+
+
+class LastStep(NamedTuple):
+    """What the history records of a step, and what values have been lately."""
+
+    eta: float
+    g_norm: float
+    value: float  # smoothed over recent steps
+    spread: float  # how far values are from it
+
+
+class State(NamedTuple):
+    """All that a run has come to at step t; what must survive a crash is here."""
+
     run: Run
     search: Search
-    dimension: float  # that is searched: d, or d*
     stage: str
     t: int
     x: Array
@@ -38,23 +66,49 @@ class State(NamedTuple):
     r_bar: float  # the largest so far, and at least r_eps
     mu: float
     h: float  # the distance that differences are taken over, where it is not mu
-    G: float
-    late: float  # twice the sum of <g, gradients that have come in since g was asked>; see `_behind`
-    unit: float  # zero until a slope is not
-    flat: bool  # whether G is zero
-    weight_unit: float  # a power of two next to r_eps: without it weighted points near 1e-300 would be zero
-    weight: float  # of x_t in the average, in units of it
-    weight_sum: float  # over k < t
-    weighted_x: Array  # sum of weight times x_k, k < t
-    best_score: float  # of the averages that were overtaken
-    best_average: Array
-    eta: float  # of the last step
-    g_norm: float
-    value: float  # smoothed over recent steps
-    value_spread: float
+    gradients: Gradients
+    weights: Weights
+    last: LastStep
     asked: int  # probes
     samples: int  # xi's
     nfev: int
+
+    # What the loop and the history read.
+
+    @property
+    def dimension(self) -> float:
+        """The dimension that is searched: d, or d*."""
+        return self.search.dimension
+
+    @property
+    def unit(self) -> float:
+        """What slopes are measured in; zero until one is not."""
+        return self.gradients.unit
+
+    @property
+    def flat(self) -> bool:
+        """Whether all gradients were zero so far."""
+        return self.gradients.flat
+
+    @property
+    def eta(self) -> float:
+        """The size of the last step."""
+        return self.last.eta
+
+    @property
+    def g_norm(self) -> float:
+        """The norm of the last gradient."""
+        return self.last.g_norm
+
+    @property
+    def value(self) -> float:
+        """The value, smoothed over recent steps."""
+        return self.last.value
+
+    @property
+    def value_spread(self) -> float:
+        """How far values are from it."""
+        return self.last.spread
 
     @property
     def spectrum(self) -> Spectrum | None:
@@ -64,7 +118,7 @@ class State(NamedTuple):
     @property
     def constant(self) -> bool:
         """Whether no difference of values was seen so far."""
-        return not self.unit
+        return not self.gradients.unit
 
     @property
     def sensitivity(self) -> Array | None:
@@ -82,9 +136,13 @@ class State(NamedTuple):
     @property
     def score(self) -> float:
         """sum_{k<t} r_bar_k / r_bar_t, which the output maximises over t."""
-        return self.weight_sum / self.weight
+        return self.weights.weight_sum / self.weights.weight
 
     @property
     def average(self) -> Array:
         """x_bar_t, the weighted mean of x_k, k < t; x_0 before the first step."""
-        return self.weighted_x / self.weight_sum if self.t > 0 else self.run.x0
+        return self.weights.weighted_x / self.weights.weight_sum if self.t > 0 else self.run.x0
+
+
+#: The records that a state holds, by name.
+KINDS: dict[str, type] = {kind.__name__: kind for kind in (Gradients, LastStep, Weights)}

@@ -67,7 +67,7 @@ class Symbols:
         self.t = t
         self.r_bar = r_bar
         self.G = G
-        self.unit = unit  # what G is measured in, squared; see `descent.State`
+        self.unit = unit  # what G is measured in, squared; see `state.Gradients`
         self.d = d  # the dimension that is searched: d, or d*
         self.mu = mu
 

@@ -134,6 +134,7 @@ class Dispatch:
         if len(known) < len(calls):
             return False
         failed = next((c for c in known if not isfinite(c.value)), None)
+        self._answered |= any(isfinite(c.value) for c in known)
         why = None if failed is None else self._store.why(failed.probe, failed.point)
         pending.put(task.point, [c.value for c in known], why)
         return True

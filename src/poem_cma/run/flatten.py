@@ -10,14 +10,41 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-__all__ = ["UPGRADES", "fields_of", "flatten", "restore", "tree", "version_of"]
+import numpy as np
 
-#: By the kind of a record, the changes that it has seen: from fields of version 1 to fields of version 2, and so on.
-#: Of a step in flight only the fields are there in which it differs from the others.
-UPGRADES: dict[str, tuple[Callable[[dict[str, Any]], dict[str, Any]], ...]] = {}
+__all__ = ["UPGRADES", "fields_of", "flatten", "of_their_types", "restore", "tree", "version_of"]
 
 #: Under these names stand the kind and the version of a record, and the length of a tuple.
 _KIND, _VERSION, _LENGTH = "kind", "version", "length"
+
+#: What a field holds, by how it is declared.
+_TYPES: dict[str, Any] = {
+    "bool": bool, "int": int, "float": (int, float), "str": str, "Array": np.ndarray, "IntArray": np.ndarray,
+}  # fmt: skip
+
+
+def _in_records(fields: dict[str, Any]) -> dict[str, Any]:
+    """The state of a paper's method, version 2: 27 fields have become 15, three of which are records."""
+    records = {
+        "gradients": ("Gradients", {"G": "G", "late": "late", "unit": "unit", "flat": "flat"}),
+        "weights": (
+            "Weights",
+            {"unit": "weight_unit", "weight": "weight", "weight_sum": "weight_sum", "weighted_x": "weighted_x",
+             "best_score": "best_score", "best_average": "best_average"},
+        ),
+        "last": ("LastStep", {"eta": "eta", "g_norm": "g_norm", "value": "value", "spread": "value_spread"}),
+    }  # fmt: skip
+    made = {
+        field: {_KIND: kind, _VERSION: 1} | {name: fields.pop(former) for name, former in names.items()}
+        for field, (kind, names) in records.items()
+    }
+    del fields["dimension"]  # that of the search
+    return fields | made
+
+
+#: By the kind of a record, the changes that it has seen: from fields of version 1 to fields of version 2, and so on.
+#: Fields are as the file has them: a record within is a tree with its own kind and version.
+UPGRADES: dict[str, tuple[Callable[[dict[str, Any]], dict[str, Any]], ...]] = {"State": (_in_records,)}
 
 
 def flatten(name: str, value: Any, leave_out: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -87,7 +114,7 @@ def restore(node: Any, kinds: Mapping[str, type]) -> Any:
     if node[_KIND] not in kinds:
         raise ValueError(f"it holds a record of an unknown kind, {node[_KIND]!r}")
     kind: Any = kinds[node[_KIND]]
-    return kind(**fields_of(node, kind.__name__, kind._fields, kinds))
+    return kind(**of_their_types(fields_of(node, kind.__name__, kind._fields, kinds), kind))
 
 
 def fields_of(node: Mapping[str, Any], name: str, names: Collection[str], kinds: Mapping[str, type]) -> dict[str, Any]:
@@ -95,11 +122,21 @@ def fields_of(node: Mapping[str, Any], name: str, names: Collection[str], kinds:
     version, newest = node[_VERSION], version_of(name)
     if node[_KIND] != name or not 1 <= version <= newest:
         raise ValueError(f"it holds {node[_KIND]} in version {version}, and {name} is read up to version {newest}")
-    fields = {part: restore(inner, kinds) for part, inner in node.items() if part not in (_KIND, _VERSION)}
+    fields = {part: inner for part, inner in node.items() if part not in (_KIND, _VERSION)}
     for upgrade in UPGRADES.get(name, ())[version - 1 :]:
         fields = upgrade(fields)
     if unknown := set(fields) - set(names):
         raise ValueError(f"its {name} has fields that are not known here: {', '.join(sorted(unknown))}")
+    return {part: restore(inner, kinds) for part, inner in fields.items()}
+
+
+def of_their_types(fields: dict[str, Any], record: Any) -> dict[str, Any]:
+    """The fields of a record, where those that are numbers, texts or arrays hold such."""
+    for name, value in fields.items():
+        declared = record.__annotations__.get(name)
+        wanted = _TYPES.get(getattr(declared, "__forward_arg__", ""), object)
+        if not isinstance(value, wanted) or (isinstance(value, np.ndarray) and value.dtype.kind not in "biuf"):
+            raise ValueError(f"{name} of its {record.__name__} is of type {type(value).__name__}")
     return fields
 
 

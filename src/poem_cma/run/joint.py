@@ -1,18 +1,18 @@
 """Independent runs of one method in step with each other, as one state with a row for each.
 
 Joined are runs of projected descent that have all taken the same number of steps (`in_step`). The formulas are those
-of the single run (`descent.descend`), so each row holds the same bits as if its run were alone. Whatever is out of the
-ordinary, a failed call for example, dissolves the group: every run goes on by itself, and may be joined again.
+of the single run (`algorithm_1.descend`), so each row holds the same bits as if its run were alone. Whatever is out of
+the ordinary, a failed call for example, dissolves the group: every run goes on by itself, and may be joined again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 from itertools import groupby, repeat
 from math import inf
 from operator import add
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from poem_cma.paper.state import Stage, State
 from poem_cma.run.algorithm import Method
 from poem_cma.run.joint_history import JointHistory
 
-__all__ = ["WORTH_JOINING", "Rows", "Together", "can_join", "in_step"]
+__all__ = ["WORTH_JOINING", "DomainOfRows", "JointRuns", "can_join", "in_step"]
 
 #: From points (m of shape (n, d)) and the numbers of their xi's to values (m, n, 1).
 Evaluate = Callable[[list[Array], list[int]], Array]
@@ -68,14 +68,14 @@ def in_step(opts: Sequence[Optimizer]) -> list[list[int]]:
     return [group for group in groups if len(group) >= WORTH_JOINING]
 
 
-class Together:
+class JointRuns:
     """Runs in step with each other. Between two calls of `advance` each can be looked at by itself."""
 
     def __init__(self, opts: Sequence[Optimizer]) -> None:
         self._opts = list(opts)
         self._method = opts[0]._active
         states = [opt._state for opt in opts]
-        self._directions = _Directions([opt._lanes[0].randoms for opt in opts], [s.search for s in states])
+        self._directions = _Directions([opt._in_flight[0].randoms for opt in opts], [s.search for s in states])
         self._joined = _joined(states)
         self._states = states  # as the runs have them
 
@@ -113,14 +113,15 @@ def _all_slope(method: Method, F: Any) -> bool:
 
 
 def _numbers(s: State, m: int) -> list[int]:
-    return [s.samples] * m if s.run.paired else list(range(s.samples, s.samples + m))
+    first = s.samples
+    return [first] * m if s.run.paired else list(range(first, first + m))
 
 
 def _step(method: Method, s: State, F: Any, now: Drawn) -> State:
     """As `Descent.advance`, row by row."""
     delta: Any = method.difference.change(F)
     span = method.difference.span(s.mu, s.h)
-    unit: Any = s.unit
+    unit: Any = s.gradients.unit
     steeper = np.abs(delta) > unit * span
     if np.count_nonzero(steeper):
         unit = unit.copy()
@@ -165,27 +166,38 @@ class _Directions:
         return drawn(self._searches[0], self._Z)
 
 
+class _Searches(NamedTuple):
+    """What a step reads of the distributions of all runs."""
+
+    gain: float
+    dimension: Any  # one number, or a column
+
+
 def _joined(states: list[State]) -> State:
     """One state of rows and columns."""
-    first = states[0]
-    fields: dict[str, Any] = {
-        name: value if name in _COMMON else _stacked([getattr(s, name) for s in states])
-        for name, value in first._asdict().items()
-    }
-    if all(s.dimension == first.dimension for s in states):
-        fields["dimension"] = first.dimension
-    domain = Rows(first.run.domain)
-    fields["run"] = first.run._replace(x0=np.stack([s.run.x0 for s in states]), domain=domain)
-    return State(**fields)
+    first, s = states[0], _stacked("state", states)
+    dimensions: list[Any] = [own.search.dimension for own in states]
+    dimension = dimensions[0] if len(set(dimensions)) == 1 else _stacked("dimension", dimensions)
+    x0 = np.stack([own.run.x0 for own in states])
+    run = first.run._replace(x0=x0, domain=DomainOfRows(first.run.domain))
+    joined: State = s._replace(run=run, search=_Searches(first.search.gain, dimension))
+    return joined
 
 
-def _stacked(values: list[Any]) -> Array:
-    return np.stack(values) if isinstance(values[0], np.ndarray) else np.array([[float(v)] for v in values])
+def _stacked(name: str, values: Sequence[Any]) -> Any:
+    """The value of a field for all runs together; that of a record field by field."""
+    first = values[0]
+    if name in _COMMON:
+        return first
+    if hasattr(first, "_fields"):
+        return type(first)(*map(_stacked, first._fields, zip(*values, strict=True)))
+    return np.stack(values) if isinstance(first, np.ndarray) else np.array([[float(v)] for v in values])
 
 
 def _split(opts: Sequence[Optimizer], s: State, F: Array | None) -> list[State]:
     """Give every run its row; and the values of the step that could not be taken together, if there are any."""
-    states = [State(*row) for row in zip(*_rows(s, opts), strict=True)]
+    each = _parted("state", s, len(opts))
+    states = [own._replace(run=opt._state.run, search=opt._state.search) for own, opt in zip(each, opts, strict=True)]
     for i, (opt, own) in enumerate(zip(opts, states, strict=True)):
         opt._go_on_from(own)
         if F is not None:
@@ -193,19 +205,20 @@ def _split(opts: Sequence[Optimizer], s: State, F: Array | None) -> list[State]:
     return states
 
 
-def _rows(s: State, opts: Sequence[Optimizer]) -> Iterator[Iterable[Any]]:
-    """The fields of the state, each run by run."""
-    for name, value in s._asdict().items():
-        if name in ("run", "search"):
-            yield [getattr(opt._state, name) for opt in opts]
-        elif name in _VECTORS:
-            yield [row.copy() for row in value]
-        else:
-            yield value[:, 0].tolist() if isinstance(value, np.ndarray) else repeat(value, len(opts))
+def _parted(name: str, value: Any, n: int) -> Iterable[Any]:
+    """The value of a field for each of n runs."""
+    if name in _COMMON:
+        return repeat(value, n)
+    if hasattr(value, "_fields"):
+        parts = map(_parted, value._fields, value, repeat(n))
+        return map(type(value), *parts)
+    if name in _VECTORS:
+        return [row.copy() for row in value]
+    return value[:, 0].tolist() if isinstance(value, np.ndarray) else repeat(value, n)
 
 
 @final
-class Rows(ConvexSet):
+class DomainOfRows(ConvexSet):
     """A set for many vectors at once: the nearest point to each row."""
 
     domain: ConvexSet

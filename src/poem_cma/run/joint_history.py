@@ -36,9 +36,9 @@ class JointHistory:
         """Whether one of unequal histories has to be thinned next."""
         return not self._alike and self._longest + self._rows - len(self._before) + len(self._recent.rows) >= self._most
 
-    def record(self, s: Any, extras: tuple[Any, ...] = ()) -> None:
+    def record(self, s: Any) -> None:
         """Add a step of all runs."""
-        self._recent.record(s, extras)
+        self._recent.record(s)
         steps = len(self._recent.rows)
         if steps == _STEPS or self._rows + steps > self._most:
             self._put_together()

@@ -107,7 +107,7 @@ class Oracle:
                 value = self._number(value, x, () if sample is None else (xi,))
             if value == value:  # no NaN
                 self._answered = True
-            values.append(float(value))
+            values.append(float.__float__(value))  # of a kind of float as well, whatever its own says
             del x  # before the next is made: it may be large
         return values
 
@@ -169,6 +169,8 @@ class Oracle:
             return nan
         try:
             plain = value.item() if isinstance(value, np.ndarray | np.generic) else value
+            if np.ma.is_masked(value):  # what is masked has a number all the same
+                raise ValueError("it is masked")
             if isinstance(plain, str | bytes):
                 raise TypeError("text is no number")
             number = float(plain)
@@ -216,6 +218,8 @@ def one_for_each(points: Array, out: Any) -> Array:
         raise TypeError(f"vectorized fun must return numbers, but returned text: {brief(out)}")
     try:
         values = np.array(out, dtype=float)
+        masked: Array = np.ma.getmaskarray(out)  # type: ignore[no-untyped-call,unused-ignore]
+        values[masked] = nan  # what is masked has a number all the same
     except OverflowError:  # an integer that no float can hold
         values = np.array([inf if isinstance(v, int) and abs(v) > LARGEST else v for v in out], dtype=float)
     m = len(points)

@@ -25,8 +25,8 @@ from poem_cma.paper.algorithm_2 import Spectrum
 from poem_cma.paper.directions import Search, anisotropic
 from poem_cma.paper.state import State
 from poem_cma.run.algorithm import Method, Run
-from poem_cma.run.flatten import fields_of, flatten, restore, tree, version_of
-from poem_cma.run.in_flight import Lane, algorithm_of
+from poem_cma.run.flatten import fields_of, flatten, of_their_types, restore, tree, version_of
+from poem_cma.run.in_flight import StepInFlight, algorithm_of
 
 if TYPE_CHECKING:
     from poem_cma.optimizer import Optimizer
@@ -40,7 +40,7 @@ CUSTOM = "custom"
 _APART = {State: ("run", "search")}
 
 #: Vectors of a state, which must fit x0.
-_VECTORS = ("x", "weighted_x", "best_average", "search.x", "scan.found", "progress.x")
+_VECTORS = ("x", "weights.weighted_x", "weights.best_average", "search.x", "scan.found", "progress.x")
 
 
 class NeededError(Exception):
@@ -94,9 +94,9 @@ def pack(opt: Optimizer) -> dict[str, Any]:
     leaves |= flatten("state", s, leave_out=_APART.get(type(s), ("run",)))
     if s.spectrum is not None:
         leaves |= _versioned("spectrum", vars(s.spectrum))
-    leaves["flight.length"] = len(opt._lanes)
-    for k, lane in enumerate(opt._lanes):
-        leaves |= _pack_lane(f"flight.{k}", lane, s)
+    leaves["flight.length"] = len(opt._in_flight)
+    for k, step in enumerate(opt._in_flight):
+        leaves |= _pack_step(f"flight.{k}", step, s)
     leaves |= flatten("counts", Counts(opt._nfev, opt._issued, opt.failures, opt._barren, opt._barren_probes))
     return leaves | flatten("history", Rows(h.table(), h.stride, h.seen, h.last))
 
@@ -107,15 +107,15 @@ def _versioned(name: str, fields: dict[str, Any]) -> dict[str, Any]:
     return {f"{name}.kind": kind, f"{name}.version": version_of(kind)} | {f"{name}.{k}": v for k, v in fields.items()}
 
 
-def _pack_lane(name: str, lane: Lane, s: Any) -> dict[str, Any]:
+def _pack_step(name: str, step: StepInFlight, s: Any) -> dict[str, Any]:
     """A step in flight, with what has been told of it."""
-    told = [i for i, F in enumerate(lane.values) if F is not None]
-    values = np.array([f for i in told for f in lane.values[i] or []], dtype=float)
-    sizes, bases, done = (np.array(numbers, dtype=np.int64) for numbers in (lane.sizes, sorted(lane.bases), told))
-    step = Step(sizes, lane.first, lane.calls, lane.complete, lane.repeats, bases, done, values)
-    own = lane.state
+    told = [i for i, F in enumerate(step.values) if F is not None]
+    values = np.array([f for i in told for f in step.values[i] or []], dtype=float)
+    sizes, bases, done = (np.array(numbers, dtype=np.int64) for numbers in (step.sizes, sorted(step.bases), told))
+    record = Step(sizes, step.first, step.calls, step.complete, step.repeats, bases, done, values)
+    own = step.state
     shared = tuple(n for n in own._fields if getattr(own, n) is getattr(s, n))
-    return flatten(name, step) | flatten(f"{name}.state", own, leave_out=(*_APART.get(type(own), ("run",)), *shared))
+    return flatten(name, record) | flatten(f"{name}.state", own, leave_out=(*_APART.get(type(own), ("run",)), *shared))
 
 
 def unpack(cls: type[Optimizer], leaves: dict[str, Any], method: Method | None, domain: Any) -> Optimizer:
@@ -123,7 +123,7 @@ def unpack(cls: type[Optimizer], leaves: dict[str, Any], method: Method | None, 
     nodes = tree(leaves)
     opt = cls.__new__(cls)
     opt.method, opt.scale, opt.seed = _method(nodes["method"], method), nodes["scale"], nodes["seed"]
-    fields = fields_of(nodes["run"], "Run", Run._fields, {})
+    fields = of_their_types(fields_of(nodes["run"], "Run", Run._fields, {}), Run)
     x0 = fields["x0"]
     opt.domain = given.as_domain(_domain(nodes["domain"]) if domain is None else domain, len(x0))
     opt.variables, opt.sign = Variables(opt.domain, opt.scale), nodes.get("sign", 1.0)
@@ -135,7 +135,7 @@ def unpack(cls: type[Optimizer], leaves: dict[str, Any], method: Method | None, 
     opt.history = History()
     opt.history.stride, opt.history.seen, opt.history.last = rows.stride, rows.seen, rows.last
     opt.history.rows = [(int(row[0]), *row[1:]) for row in rows.table.tolist()]
-    _unpack_flight(opt, nodes["flight"])
+    _unpack_flight(opt, nodes["flight"], nodes["state"])
     return opt
 
 
@@ -149,42 +149,54 @@ def _state(nodes: dict[str, Any], active: Method, run: Run) -> Any:
 
 def _fields_of_state(node: dict[str, Any], active: Method, x0: Array) -> dict[str, Any]:
     """The fields of a state that are there; vectors that do not fit x0 are refused."""
+    algorithm = algorithm_of(active)
+    record = algorithm.record
+    fields = of_their_types(fields_of(node, record.__name__, record._fields, algorithm.kinds), record)
     for name in _VECTORS:
-        v: Any = node
-        for part in name.split("."):
-            v = v.get(part) if isinstance(v, dict) else None
+        first, *rest = name.split(".")
+        v: Any = fields.get(first)
+        for part in rest:
+            v = getattr(v, part, None)
         if v is not None and (v.shape != x0.shape or not np.isfinite(v).all()):
             raise ValueError("its vectors do not fit together")
-    algorithm = algorithm_of(active)
-    return fields_of(node, algorithm.record.__name__, algorithm.record._fields, algorithm.kinds)
+    return fields
 
 
-def _unpack_flight(opt: Optimizer, flight: dict[str, Any]) -> None:
+def _unpack_flight(opt: Optimizer, flight: dict[str, Any], state: dict[str, Any]) -> None:
     """The steps in flight; probes that were asked but not told are asked again."""
     opt._follow()
     opt._plain = False
-    randoms, opt._again = opt._lanes.pop().randoms, deque()
+    randoms, opt._again = opt._in_flight.pop().randoms, deque()
     s, active = opt._state, opt._active
     for k in range(flight["length"]):
         node = flight[str(k)]
-        own = _fields_of_state(node.pop("state"), active, s.run.x0)
-        lane = Lane(s._replace(**own) if own else s, randoms.another() if k else randoms)
-        _unpack_lane(lane, restore(node, _KINDS))
-        if not lane.complete and lane.sizes != opt._algorithm.stage(active, lane.state, lane.randoms):
+        own = _state_in_flight(node.pop("state"), state, s)
+        step = StepInFlight(own, randoms.another() if k else randoms)
+        _unpack_step(step, restore(node, _KINDS))
+        if not step.complete and step.sizes != opt._algorithm.stage(active, step.state, step.randoms):
             raise ValueError("its probes do not fit the rest")
-        opt._lanes.append(lane)
-        opt._again.extend((lane, i) for i in sorted(lane.bases))
-    opt._to_ask = deque(sorted(((lane, lane.first) for lane in opt._lanes), key=itemgetter(1)))
+        opt._in_flight.append(step)
+        opt._again.extend((step, i) for i in sorted(step.bases))
+    opt._to_ask = deque(sorted(((step, step.first) for step in opt._in_flight), key=itemgetter(1)))
 
 
-def _unpack_lane(lane: Lane, step: Step) -> None:
-    lane.open(step.sizes.tolist(), step.first)
-    values, told = step.values.tolist(), step.told.tolist()
+def _state_in_flight(own: dict[str, Any], state: dict[str, Any], s: Any) -> Any:
+    """The state that a step was asked from; the file has the fields in which it is not that of the run."""
+    if set(own) == {"kind", "version"}:
+        return s
+    if own["version"] < version_of(own["kind"]):  # it takes all fields to bring them up to date
+        own = state | own
+    return s._replace(**_fields_of_state(own, s.run.method, s.run.x0))
+
+
+def _unpack_step(step: StepInFlight, record: Step) -> None:
+    step.open(record.sizes.tolist(), record.first)
+    values, told = record.values.tolist(), record.told.tolist()
     for i in told:
-        lane.values[i], values = values[: lane.sizes[i]], values[lane.sizes[i] :]
-    lane.calls, lane.complete, lane.repeats = step.calls, step.complete, step.repeats
-    lane.bases = set(step.bases.tolist())
-    lane.waiting = len(lane.values) - len(told) + len(lane.bases)
+        step.values[i], values = values[: step.sizes[i]], values[step.sizes[i] :]
+    step.calls, step.complete, step.repeats = record.calls, record.complete, record.repeats
+    step.bases = set(record.bases.tolist())
+    step.waiting = len(step.values) - len(told) + len(step.bases)
 
 
 def _method(node: dict[str, Any], method: Method | None) -> Method:
@@ -197,7 +209,7 @@ def _method(node: dict[str, Any], method: Method | None) -> Method:
 
 
 def _active(method: Method, name: str) -> Method:
-    """The method at work: the one asked for, or one that has taken over from it."""
+    """The method at work: the one asked for, or the one that takes its place where the budget is small."""
     for active in (method, method.fallback):
         if active is not None and active.name == name:
             return active

@@ -59,7 +59,7 @@ class Call(NamedTuple):
     seconds: float
     finished: float  # seconds since 1970
     attempts: int
-    place: int  # checksum of the point and the number of its sample
+    place: int  # checksum of the point, rounded, and of the number of its sample
 
 
 _RECORD = struct.Struct("<qidddiI")

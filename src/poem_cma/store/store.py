@@ -103,7 +103,7 @@ class Store:
         return bool(self._known)
 
     def recall(self, probe: int, point: int, place: int) -> Call | None:
-        """The stored call, if it was made at this very place; it is asked for once."""
+        """The stored call, if it was made at this place; it is asked for once."""
         call = self._known.pop((probe, point), None)
         return call if call is not None and call.place == place else None
 

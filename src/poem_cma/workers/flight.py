@@ -7,11 +7,16 @@ from collections.abc import Iterator
 from itertools import groupby
 from math import isfinite, nan
 
+import numpy as np
+
 from poem_cma._types import Array
 from poem_cma.run.algorithm import Probe
 from poem_cma.workers.task import Objective, Task
 
 __all__ = ["Pending", "place_of", "tasks_of"]
+
+#: Those of a number in single precision.
+PLACE_BITS = 24
 
 
 class Pending:
@@ -50,5 +55,12 @@ def tasks_of(probe: Probe, objective: Objective) -> Iterator[Task]:
 
 
 def place_of(x: Array, number: int) -> int:
-    """Which call it is, whatever its number in the run: the point and the sample."""
-    return zlib.crc32(x.tobytes(), number & 0xFFFFFFFF)
+    """Which call it is, whatever its number in the run: the sample and the point, which is rounded.
+
+    The largest number of a point keeps PLACE_BITS bits, and the others end where it does.
+    Products of matrices have other last bits on another kind of processor. A run that is moved there in the middle asks
+    for points that differ by so little from those whose values its store holds.
+    """
+    _, exponent = np.frexp(np.abs(x).max(initial=0.0))
+    rounded = np.rint(np.ldexp(x.astype(float), PLACE_BITS - exponent)) + 0.0  # no -0.0
+    return zlib.crc32(rounded.tobytes(), number & 0xFFFFFFFF)

@@ -10,7 +10,7 @@ import numpy as np
 
 import poem_cma as pc
 from poem_cma._types import Array, IntArray
-from poem_cma.run.joint import Together, in_step
+from poem_cma.run.joint import JointRuns, in_step
 
 __all__ = ["Followed", "Rows", "call_grid", "follow", "make_method"]
 
@@ -79,7 +79,7 @@ def follow(runs: Sequence[Followed], rows: Rows, moments: Sequence[int]) -> None
     for run in runs:
         run.opt.history.most = 64  # it is not needed here, and `result` copies it
     going = list(range(len(runs)))
-    together: list[Together] = []
+    together: list[JointRuns] = []
     for due in moments:
         behind = [i for i in going if runs[i].opt.nfev < due]
         together, ended = _advance(runs, behind, rows, due, together)
@@ -90,11 +90,11 @@ def follow(runs: Sequence[Followed], rows: Rows, moments: Sequence[int]) -> None
 
 
 def _advance(
-    runs: Sequence[Followed], behind: list[int], rows: Rows, due: int, before: list[Together]
-) -> tuple[list[Together], list[int]]:
+    runs: Sequence[Followed], behind: list[int], rows: Rows, due: int, before: list[JointRuns]
+) -> tuple[list[JointRuns], list[int]]:
     """Go on until every run has made so many calls; which groups there are now, and the runs that ended before."""
     ended: list[int] = []
-    groups: list[Together] = []
+    groups: list[JointRuns] = []
     while behind := [i for i in behind if i not in ended and runs[i].opt.nfev < due]:
         alone = set(behind)
         for places in in_step([runs[i].opt for i in behind]):
@@ -102,7 +102,7 @@ def _advance(
             opts = [runs[i].opt for i in group]
             if due - opts[0].nfev < 2 * _WORTH_JOINING_FOR:
                 continue
-            together = next((one for one in before if one.holds(opts)), None) or Together(opts)
+            together = next((one for one in before if one.holds(opts)), None) or JointRuns(opts)
             together.advance(partial(_values, rows, np.array(group)), due)
             groups.append(together)
             alone -= set(group)
@@ -111,7 +111,7 @@ def _advance(
 
 
 def _values(rows: Rows, which: IntArray, points: list[Array], numbers: list[int]) -> Array:
-    """As `Together` wants them: (m, n, 1)."""
+    """As `JointRuns` wants them: (m, n, 1)."""
     m, n = len(points), len(which)
     F = rows(np.concatenate(points), np.concatenate([which] * m), np.repeat(numbers, n))
     return F.reshape(m, n, 1)
