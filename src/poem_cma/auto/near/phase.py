@@ -9,7 +9,7 @@ from poem_cma.auto.near import replay
 from poem_cma.auto.near.state import AGAIN, LEARN, NO_WALK, OFF, TEST, Near, Walk
 from poem_cma.auto.near.step import step, usable
 from poem_cma.auto.near.subspace import given_up, outside, seen
-from poem_cma.auto.near.walk import axes_of, places, request, slopes
+from poem_cma.auto.near.walk import axes_of, places, request, slopes, whole
 from poem_cma.auto.request import Draws, Request
 from poem_cma.run.algorithm import Run
 
@@ -21,14 +21,14 @@ def opened(near: Near, run: Run, draws: Draws, address: int, samples: int, left:
     if near.walk.address >= 0:
         return near
     memory = near.memory
-    if memory.mode == LEARN and left <= replay.cost(memory):
+    if memory.mode == LEARN and left <= replay.cost(memory, run):
         memory = memory._replace(mode=TEST if replay.enough(memory) else OFF)
     near = near._replace(memory=memory)
     if memory.mode in (TEST, AGAIN):
         place = replay.chosen(memory, draws)
         if memory.mode == AGAIN and memory.directions[place].any():
             return near
-        q, sample = len(memory.basis) + 1 if len(memory.basis) else len(near.x), memory.numbers[place]
+        q, sample = whole(near), memory.numbers[place]
     else:
         q, sample, place = axes_of(near, run, left), samples, -1
     spanned = 0 < len(memory.basis) == q - 1
@@ -61,8 +61,9 @@ def advance(near: Near, run: Run, draws: Draws, address: int, values: list[Array
     if outside(g, last, near.walk):
         near = near._replace(memory=given_up(memory))
     elif near.walk.axes == len(g) or near.walk.spanned:
-        cost = near.cost + np.array([(~np.isnan(known)).sum(), 1.0])
         memory = replay.kept(memory, g, near.walk)
-        memory = memory if near.walk.spanned else seen(memory, g, near.walk, run)
-        near = near._replace(cost=cost, memory=memory._replace(turn=memory.turn + (not fresh)))
+        if not near.walk.spanned:
+            near = near._replace(cost=near.cost + np.array([(~np.isnan(known)).sum(), 1.0]))
+            memory = seen(memory, g, near.walk, run)
+        near = near._replace(memory=memory._replace(turn=memory.turn + (not fresh)))
     return step(near, g, run, fresh)._replace(walk=NO_WALK), True

@@ -19,7 +19,7 @@ from poem_cma.auto.near.subspace import IN_A_ROW, rank
 from poem_cma.auto.request import Draws, Request, in_ball, room, unit
 from poem_cma.run.algorithm import Run
 
-__all__ = ["axes_of", "length", "places", "radius", "request", "slopes"]
+__all__ = ["axes_of", "length", "places", "radius", "request", "slopes", "whole"]
 
 #: Length of a walk, in units of the radius: short, but well above rounding.
 LENGTH, LENGTH_SINGLE = 0.01, 0.3
@@ -42,10 +42,10 @@ def axes_of(near: Near, run: Run, left: float) -> int:
     But the sample of a full walk can be evaluated again. And full walks show in which subspace gradients lie, if they
     do. Then walks along its basis are short, and pay for the full ones if the subspace is small.
     """
-    d, (calls, walks) = len(near.x), near.cost
-    if near.memory.basis.any():
-        return len(near.memory.basis) + 1
-    q, full = min(FEWEST, d), calls / walks if walks else d + 1.0
+    d, walks = len(near.x), near.cost[1]
+    q, full = min(FEWEST, d), typical(near)
+    if whole(near) < d:
+        return whole(near)
     if walks < KNOWN:
         return d if KNOWN * full <= TRIAL * run.budget else q
     few, r = (q + 1) * (1.0 + (dimension(near) + 1.0) / q), rank(near.memory)
@@ -53,6 +53,18 @@ def axes_of(near: Near, run: Run, left: float) -> int:
     if left - more * full > left * replayed(r + 2.0) / min(few, full):
         return d
     return d if full * WALKS <= run.budget and replayed(full) <= few else q
+
+
+def typical(near: Near) -> float:
+    """What a walk along all axes costs: less than d + 1 where samples depend on few variables."""
+    calls, walks = near.cost
+    return float(calls / walks) if walks else len(near.x) + 1.0
+
+
+def whole(near: Near) -> int:
+    """How many axes show a whole gradient: those of a known subspace and one more, if this is cheaper, or all axes."""
+    rank = len(near.memory.basis)
+    return rank + 1 if rank and rank + 2 < typical(near) else len(near.x)
 
 
 def replayed(full: float) -> float:
