@@ -45,6 +45,9 @@ def test_the_report_is_one_line_that_says_what_happened() -> None:
         lambda opt: torch.optim.lr_scheduler.LambdaLR(opt, lambda t: 1.0),
         lambda opt: torch.optim.lr_scheduler.CosineAnnealingLR(opt, 10),
         lambda opt: torch.optim.lr_scheduler.StepLR(opt, 10),
+        lambda opt: torch.optim.lr_scheduler.OneCycleLR(opt, 0.1, 100),
+        lambda opt: torch.optim.lr_scheduler.CyclicLR(opt, 0.1, 0.2),
+        lambda opt: torch.optim.lr_scheduler.ReduceLROnPlateau(opt),
     ],
 )
 def test_a_scheduler_is_refused(schedule: object) -> None:
@@ -62,6 +65,14 @@ def test_a_closure_that_returns_nothing_is_named() -> None:
     opt = Poem(network(), seed=0)
     with pytest.raises(TypeError, match="the closure returned None; it must return the loss"):
         opt.step(lambda: None)
+    assert opt.now.forwards == 0
+
+
+@pytest.mark.parametrize(("returned", "kind"), [((torch.ones(()),), "tuple"), ("0.5?", "str"), ({}, "dict")])
+def test_a_closure_that_returns_no_number_is_named(returned: object, kind: str) -> None:
+    opt = Poem(network(), seed=0)
+    with pytest.raises(TypeError, match=f"the closure must return the loss, one number; it returned a {kind}"):
+        opt.step(lambda: returned)
     assert opt.now.forwards == 0
 
 

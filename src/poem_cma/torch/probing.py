@@ -38,7 +38,7 @@ class Probing:
         if loss is None:
             raise TypeError("the closure returned None; it must return the loss: end it with `return loss`")
         if not isinstance(loss, Tensor):
-            loss = torch.as_tensor(float(loss), dtype=torch.float64)
+            loss = torch.as_tensor(_number(loss), dtype=torch.float64)
         if loss.numel() != 1:
             raise ValueError(f"the closure must return the loss, one number; it returned shape {tuple(loss.shape)}")
         return loss.detach().reshape(()).clone()
@@ -66,3 +66,11 @@ class Probing:
         torch.set_rng_state(states[0])
         for d, state in zip(self.cuda, states[1:], strict=True):
             torch.cuda.set_rng_state(state, d)
+
+
+def _number(loss: Any) -> float:
+    try:
+        return float(loss)
+    except (TypeError, ValueError) as error:
+        line = f"the closure must return the loss, one number; it returned a {type(loss).__name__}"
+        raise TypeError(line) from error
