@@ -91,6 +91,16 @@ def test_a_closure_that_calls_backward_is_named() -> None:
     assert "does not require grad" in str(caught.value.__cause__)
     assert same(before, weights(model))
 
+    def switched() -> torch.Tensor:
+        with torch.enable_grad():
+            return closure()
+
+    for _ in range(2):  # gradients that are new, and gradients that grow
+        with pytest.raises(RuntimeError, match=r"remove `loss.backward\(\)` and return the loss"):
+            opt.step(switched)
+        assert same(before, weights(model))
+    opt.step(lambda: (opt.zero_grad(), loss())[1])  # to throw gradients away is no call of backward
+
     def broken() -> torch.Tensor:
         raise RuntimeError("mine")
 

@@ -138,7 +138,8 @@ class Poem(Optimizer):
             raise ValueError("step needs a closure that runs a forward pass and returns the loss: opt.step(closure)")
         self.layout.check()
         buffers = list(self.module.buffers()) if self.module is not None else []
-        probing = Probing(closure, {b.x.device for b in self.layout.blocks}, buffers)
+        blocks = self.layout.blocks
+        probing = Probing(closure, {b.x.device for b in blocks}, buffers, [p for b in blocks for p in b.parameters])
         asked: list[float] = []
 
         def evaluate(points: Sequence[Point]) -> list[float]:
