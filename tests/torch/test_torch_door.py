@@ -45,6 +45,9 @@ def test_the_report_is_one_line_that_says_what_happened() -> None:
         lambda opt: torch.optim.lr_scheduler.LambdaLR(opt, lambda t: 1.0),
         lambda opt: torch.optim.lr_scheduler.CosineAnnealingLR(opt, 10),
         lambda opt: torch.optim.lr_scheduler.StepLR(opt, 10),
+        lambda opt: torch.optim.lr_scheduler.OneCycleLR(opt, 0.1, 100),
+        lambda opt: torch.optim.lr_scheduler.CyclicLR(opt, 0.1, 0.2),
+        lambda opt: torch.optim.lr_scheduler.ReduceLROnPlateau(opt),
     ],
 )
 def test_a_scheduler_is_refused(schedule: object) -> None:
@@ -65,6 +68,14 @@ def test_a_closure_that_returns_nothing_is_named() -> None:
     assert opt.now.forwards == 0
 
 
+@pytest.mark.parametrize(("returned", "kind"), [((torch.ones(()),), "tuple"), ("0.5?", "str"), ({}, "dict")])
+def test_a_closure_that_returns_no_number_is_named(returned: object, kind: str) -> None:
+    opt = Poem(network(), seed=0)
+    with pytest.raises(TypeError, match=f"the closure must return the loss, one number; it returned a {kind}"):
+        opt.step(lambda: returned)
+    assert opt.now.forwards == 0
+
+
 def test_a_closure_that_calls_backward_is_named() -> None:
     model = network()
     before, loss = weights(model), loss_of(model, *data())
@@ -79,6 +90,16 @@ def test_a_closure_that_calls_backward_is_named() -> None:
         opt.step(closure)
     assert "does not require grad" in str(caught.value.__cause__)
     assert same(before, weights(model))
+
+    def switched() -> torch.Tensor:
+        with torch.enable_grad():
+            return closure()
+
+    for _ in range(2):  # gradients that are new, and gradients that grow
+        with pytest.raises(RuntimeError, match=r"remove `loss.backward\(\)` and return the loss"):
+            opt.step(switched)
+        assert same(before, weights(model))
+    opt.step(lambda: (opt.zero_grad(), loss())[1])  # to throw gradients away is no call of backward
 
     def broken() -> torch.Tensor:
         raise RuntimeError("mine")

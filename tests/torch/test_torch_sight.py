@@ -95,6 +95,7 @@ ROUGH: dict[str, Callable[[Callable[[], torch.Tensor]], object]] = {
     "noise alone": lambda loss: float(RNG.normal()),
     "loud noise": lambda loss: float(loss()) + float(RNG.normal()),
     "three digits": lambda loss: float(f"{float(loss()):.3g}"),
+    "two digits": lambda loss: float(f"{float(loss()):.2g}"),
 }
 
 
@@ -128,6 +129,24 @@ def test_no_run_ends_above_its_first_loss(kind: str, seed: int) -> None:
     with torch.no_grad():
         last = float(whole())
     assert last < first + (0.01 if "noise" in kind else -0.1)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_small_batch_that_can_be_learned_for_ever_leads_nowhere_far(seed: int) -> None:
+    """Eight examples of a linear problem: their loss falls as far as one likes to go."""
+    torch.manual_seed(seed)
+    model, rng = nn.Linear(4, 2), torch.Generator().manual_seed(seed)
+    x = torch.randn(60, 4, generator=rng)
+    whole = loss_of(model, x, (x[:, 0] + 0.5 * torch.randn(60, generator=rng) > 0.0).long())
+    y = (x[:, 0] > 0.0).long()
+    with torch.no_grad():
+        first = float(whole())
+    opt = Poem(model, seed=seed, average=None)
+    for _ in range(100):
+        i = torch.randint(60, (8,), generator=rng)
+        opt.step(loss_of(model, x[i], y[i]))
+        with torch.no_grad():
+            assert float(whole()) < first + 0.5
 
 
 def watched(losses: np.ndarray) -> list[int]:

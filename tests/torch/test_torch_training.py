@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import torch
@@ -106,6 +108,24 @@ def test_no_step_is_longer_than_a_third_of_the_weights_and_the_way() -> None:
         assert length <= 0.32 * way**0.5  # directions are all but orthogonal
         way += length**2
     assert way > 30 * 1e4  # it does grow
+
+
+@pytest.mark.parametrize(
+    ("change", "least", "most"),
+    [
+        (lambda r: 0.5 * r**2 - r, 4 / 3, 8 / 3),  # a quadratic: where the loss begins to rise, or twice as far
+        (lambda r: np.exp(-r), 2.82, 5.65),  # falls for ever, but slower and slower
+        (lambda r: 0.0, 1e-3, 1e-3),  # falls nowhere: the first radius
+        (lambda r: float("nan"), 1e-3, 1e-3),
+    ],
+)
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+def test_the_first_ray_ends_where_the_loss_stops_to_fall_as_it_did(
+    change: Callable[[float], float], least: float, most: float, unit: float
+) -> None:
+    g = Point(0, (0.6, 0.8))
+    s = scale.first(State(mu=1e-3), g, unit * change(0.0), lambda points: [unit * change(points[0].length)])
+    assert 0.999 * least <= scale._PROOF * s.r_bar <= 1.001 * most
 
 
 @settings(max_examples=100, deadline=None)

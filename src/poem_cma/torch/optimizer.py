@@ -18,7 +18,7 @@ from poem_cma.torch.average import EVERY, Average, decayed
 from poem_cma.torch.distance import Distance
 from poem_cma.torch.engine import Engine
 from poem_cma.torch.graphs import captured
-from poem_cma.torch.groups import Group
+from poem_cma.torch.groups import Defaults, Group
 from poem_cma.torch.layout import Layout, named, norm
 from poem_cma.torch.log import Log
 from poem_cma.torch.probing import Closure, Probing
@@ -105,6 +105,7 @@ class Poem(Optimizer):
             module = params if module is None else module
             params = params.named_parameters()
         super().__init__(params, {"scale": 1.0})
+        self.defaults = Defaults(self.defaults)
         self.param_groups = [Group(group) for group in self.param_groups]
         self.layout = layout = Layout(named(self.param_groups))
         layout.weigh(vectors=_VECTORS if scale == "values" else 1.0)
@@ -137,7 +138,8 @@ class Poem(Optimizer):
             raise ValueError("step needs a closure that runs a forward pass and returns the loss: opt.step(closure)")
         self.layout.check()
         buffers = list(self.module.buffers()) if self.module is not None else []
-        probing = Probing(closure, {b.x.device for b in self.layout.blocks}, buffers)
+        blocks = self.layout.blocks
+        probing = Probing(closure, {b.x.device for b in blocks}, buffers, [p for b in blocks for p in b.parameters])
         asked: list[float] = []
 
         def evaluate(points: Sequence[Point]) -> list[float]:

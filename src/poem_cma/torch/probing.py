@@ -13,6 +13,7 @@ __all__ = ["Closure", "Probing"]
 Closure = Callable[[], Any]
 
 _NO_GRADIENT = "does not require grad"  # what PyTorch says of backward where gradients are switched off
+_BACKWARD = "the closure calls backward, but Poem uses no gradients: remove `loss.backward()` and return the loss"
 
 
 class Probing:
@@ -21,8 +22,11 @@ class Probing:
     Afterwards the generators stand where one forward pass would have left them, and the buffers are as they were.
     """
 
-    def __init__(self, closure: Closure, devices: Iterable[torch.device], buffers: list[Tensor]) -> None:
-        self.closure = closure
+    def __init__(
+        self, closure: Closure, devices: Iterable[torch.device], buffers: list[Tensor], parameters: list[Tensor]
+    ) -> None:
+        self.closure, self.parameters = closure, parameters
+        self.gradients = self._gradients()
         self.cuda = [d for d in devices if d.type == "cuda"]
         self.start = self._states()
         self.after: list[Tensor] | None = None
@@ -38,26 +42,30 @@ class Probing:
         if loss is None:
             raise TypeError("the closure returned None; it must return the loss: end it with `return loss`")
         if not isinstance(loss, Tensor):
-            loss = torch.as_tensor(float(loss), dtype=torch.float64)
+            loss = torch.as_tensor(_number(loss), dtype=torch.float64)
         if loss.numel() != 1:
             raise ValueError(f"the closure must return the loss, one number; it returned shape {tuple(loss.shape)}")
         return loss.detach().reshape(()).clone()
 
     def _called(self) -> Any:
         try:
-            return self.closure()
+            loss = self.closure()
         except RuntimeError as error:
             if _NO_GRADIENT not in str(error):
                 raise
-            line = (
-                "the closure calls backward, but Poem uses no gradients: remove `loss.backward()` and return the loss"
-            )
-            raise RuntimeError(line) from error
+            raise RuntimeError(_BACKWARD) from error
+        if self._gradients() - self.gradients:  # it has switched gradients on
+            raise RuntimeError(_BACKWARD)
+        return loss
 
     def close(self) -> None:
         for b, kept in self.buffers:
             b.copy_(kept)
         self._set(self.after if self.after is not None else self.start)
+
+    def _gradients(self) -> set[tuple[int, int]]:
+        """Which gradients there are, and how often each was written."""
+        return {(id(p.grad), p.grad._version) for p in self.parameters if p.grad is not None}
 
     def _states(self) -> list[Tensor]:
         return [torch.get_rng_state(), *(torch.cuda.get_rng_state(d) for d in self.cuda)]
@@ -66,3 +74,11 @@ class Probing:
         torch.set_rng_state(states[0])
         for d, state in zip(self.cuda, states[1:], strict=True):
             torch.cuda.set_rng_state(state, d)
+
+
+def _number(loss: Any) -> float:
+    try:
+        return float(loss)
+    except (TypeError, ValueError) as error:
+        line = f"the closure must return the loss, one number; it returned a {type(loss).__name__}"
+        raise TypeError(line) from error

@@ -44,7 +44,9 @@ _TYPICAL = 0.1
 _LEAP = 0.3
 #: Doublings of the first step.
 _RAY = 60
-#: The longest way that fell on the first batch is divided by this: what is only there on one batch does not count.
+#: Of the fastest fall along the first ray: a slower one ends it. If F is quadratic, F(r) < F(r / 2) says the same.
+_STEADY = 1.0 / 3.0
+#: The end of the first ray is divided by this: what is only there on one batch does not count.
 _PROOF = 16.0
 #: Of the fall that was predicted: a loss higher by more than this takes a step back.
 _RISE = 0.25
@@ -60,15 +62,20 @@ Look = tuple[list[Point], list[float]]  # points on the last step's line, and wh
 
 
 def first(s: State, g: Point, loss: float, evaluate: Evaluate) -> State:
-    """Go down along -g, twice as far each time, as long as the loss falls on this batch."""
-    r, best = s.mu, loss
+    """Go down along -g, twice as far each time, as long as the loss on this batch falls about as fast as it did.
+
+    If F is quadratic, the rule "a third of the fastest fall" ends where the loss would begin to rise. A loss on one
+    batch may fall for ever (all its labels can be learned), but not as fast.
+    """
+    r, fastest = s.mu, 0.0
     for _ in range(_RAY):
         (value,) = evaluate([g.times(-r / g.length)])
         s = s._replace(forwards=s.forwards + 1)
-        if not value < best:
+        fall = (loss - value) / r
+        if not fall > _STEADY * fastest:
             break
-        best, r = value, 2.0 * r
-    return s._replace(r_bar=r / _PROOF if r > s.mu else r)
+        fastest, r = max(fastest, fall), 2.0 * r
+    return s._replace(r_bar=r / _PROOF)
 
 
 def settled(s: State, g: Point) -> State:
