@@ -186,7 +186,7 @@ def test_the_share_of_noise_is_measured(kind: str) -> None:
         for _ in range(40):
             f = change * rng.choice((-1.0, 1.0))
             first, again = (np.array([0.0, f + size * rng.normal()]) for _ in range(2))
-            s = noise.update(s._replace(wait=0), first, again)
+            s = noise.update(s._replace(wait=0), first, again, 8)
         shares.append(1.0 - s.both / s.all)
     if kind == "none":
         assert max(shares) < 1e-12
@@ -221,7 +221,7 @@ def test_noise_makes_steps_shorter_and_shorter() -> None:
 def test_one_outlier_does_not_make_noise_rule() -> None:
     s = noise.begin()
     for k in range(20):
-        s = noise.update(s._replace(wait=0), np.array([0.0, 1.0]), np.array([0.0, 1.0 if k != 10 else 1e9]))
+        s = noise.update(s._replace(wait=0), np.array([0.0, 1.0]), np.array([0.0, 1.0 if k != 10 else 1e9]), 8)
     assert not noise.rules(s)
 
 

@@ -127,7 +127,7 @@ def test_a_step_is_that_of_dual_averaging(domain: Any) -> None:
         inner = float(g @ (near.x - x0))
         radial, squares, terms = radial + inner, squares + inner**2, terms + (inner != 0.0)
         total, G = total + g, G + float(g @ g)
-        if terms >= TERMS and abs(radial) > 2.0 * np.sqrt(squares):
+        if terms >= TERMS and abs(radial) > 3.0 * np.sqrt(squares):
             R = min(FACTOR * R, 0.5 * s.run.domain.diameter) if radial < 0.0 else R / FACTOR
             radial, squares, terms = 0.0, 0.0, 0
         near = step(near, g, s.run, fresh=True)
