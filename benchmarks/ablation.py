@@ -59,7 +59,7 @@ def _as_drawn(source: Callable[..., Any]) -> Callable[..., Any]:
     def advance(far: Any, run: Any, draws: Any, address: int, values: Any) -> Any:
         Z = generation._samples(far, run, draws, address)
         wanted = far.x + far.sigma * far.shape.stretch(Z)
-        with patch.object(generation, "_points", lambda *_: wanted):
+        with patch.object(generation, "_generation", lambda *_: (Z, wanted)):
             return source(far, run, draws, address, values)
 
     return advance

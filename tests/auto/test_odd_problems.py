@@ -14,7 +14,7 @@ CASES = {
     198: ("a little noise of its own, beside values of very different size: the run began again and again", 0.3),
     225: ("far out: a ray in a bounded domain was taken for one without end", 0.3),
     250: ("most samples are a penalty and nothing else: taken for a function without noise, and the run ended", 0.4),
-    274: ("a little noise of its own", 0.5),
+    274: ("a little noise of its own", 0.8),
     365: ("few samples, each of which depends on few variables, and a little noise of its own", 0.1),
 }
 

@@ -114,7 +114,7 @@ def test_a_short_run_stays_in_the_domain(name: str) -> None:
         return box.fun(x, xi)
 
     pc.minimize(fun, box.x0, sample=box.sample, domain=box.domain, budget=60, seed=0)
-    assert len(asked) > 50
+    assert 35 < len(asked) <= 60  # where x0 is the result, it is measured once
     for x in asked:
         np.testing.assert_allclose(box.domain.project(x), x, atol=1e-12)
 

@@ -41,12 +41,13 @@ def at(points: Array, sample: int = 0) -> Request:
 
 
 class Draws:
-    """The random numbers of a run by address. It also keeps the last plan, which is a pure function of the state."""
+    """The random numbers of a run by address. It keeps what was made of them last, a pure function of the state."""
 
     def __init__(self, seed: int, run: Run) -> None:
         self._seed, self._run = seed, run
         self._streams = Streams(seed)
         self._plan: tuple[Any, list[Request]] = (None, [])
+        self._made: tuple[Any, int, Any] = (None, 0, None)
 
     def rng(self, address: int) -> np.random.Generator:
         """The generator at an address; valid until the next call."""
@@ -57,6 +58,12 @@ class Draws:
         if self._plan[0] is not state:
             self._plan = (state, make(state, self))
         return self._plan[1]
+
+    def once(self, search: Any, address: int, make: Callable[[], Any]) -> Any:
+        """What `make` makes of a search and the random numbers at an address; it is kept until the next one."""
+        if self._made[0] is not search or self._made[1] != address:
+            self._made = (search, address, make())
+        return self._made[2]
 
     def another(self) -> Draws:
         """The same numbers, for another step in flight."""

@@ -90,7 +90,7 @@ def conclude(
     if calls.final and result.status != Status.FAILURES:
         left = calls.budget - opt.nfev - evaluator.measured[0]
         points = [result.x] if np.array_equal(result.x, opt.start) else [result.x, opt.start]
-        summarise(result, evaluator.measure(points, calls.final // POINTS, left), opt.sign)
+        summarise(result, evaluator.measure(points, calls.final // POINTS, left), opt.start, opt.sign)
         judge(result, opt)
     # The optimiser's own budget leaves out the calls that measure the result.
     result.message = result.message.replace(

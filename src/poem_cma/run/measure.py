@@ -19,6 +19,10 @@ POINTS = 2
 #: By default the measurement takes at most one evaluation in so many, and there is none on fewer than so many samples:
 #: small budgets are for the search.
 LARGEST_PART, WORTH_IT = 3, 5
+#: A result is clearly worse than x0 beyond so many standard errors.
+CLEARLY = 3.0
+#: A result is clearly worse than x0 beyond so many standard errors.
+CLEARLY = 3.0
 
 
 def check_evaluate(evaluate: int | None, budget: Any) -> int:
@@ -36,14 +40,18 @@ def check_evaluate(evaluate: int | None, budget: Any) -> int:
     return int(evaluate)
 
 
-def summarise(result: Result, values: Array, sign: float) -> None:
+def summarise(result: Result, values: Array, x0: Array, sign: float) -> None:
     """Put the mean of fresh values at x, and its gain over x0 on the same samples, into the result.
 
-    The rows of `values` belong to x and, if it is another point, to x0; the sign is -1 where F is maximised.
+    The rows of `values` belong to x and, if it is another point, to x0; the sign is -1 where F is maximised. If x is
+    clearly worse than x0, x0 is the result.
     """
     result.value = estimate(values[0])
     if len(values) > 1:
         with np.errstate(over="ignore"):  # a difference that no float can hold is left out
             result.gain = estimate(sign * (values[1] - values[0]))
+        if result.gain.mean < -CLEARLY * result.gain.stderr:
+            result.x, result.value = x0.copy(), estimate(values[1])
+            result.gain = Estimate(0.0, 0.0, result.value.samples)
     elif result.value.samples:
         result.gain = Estimate(0.0, 0.0, result.value.samples)

@@ -18,6 +18,8 @@ __all__ = ["judge"]
 LOOKED_AT = (Status.BUDGET, Status.CONVERGED, Status.TIME, Status.CALLBACK)
 #: F falls without bound if it is still lower at a distance from x0 that is so many times the scale of x0.
 ENDLESS = 1e7
+#: The interval of a gain above so many standard errors is not computed. It needs SciPy, whose import takes time.
+OBVIOUS = 20.0
 
 
 def judge(result: Result, opt: Optimizer) -> None:
@@ -31,7 +33,7 @@ def judge(result: Result, opt: Optimizer) -> None:
     if found is not None:
         result.status, reason = found
         result.message = f"{reason}; {result.message}"
-    elif result.gain.low < 0.0:
+    elif result.gain.mean < OBVIOUS * result.gain.stderr and result.gain.low < 0.0:
         result.message += f"; x may be no better than x0: the gain is {result.gain}"
 
 

@@ -25,9 +25,9 @@ from poem_cma.run.algorithm import Run
 
 __all__ = ["advance", "requests", "slope"]
 
-#: A pair that a bound cuts is shortened so many times to half the distance between its points. On a bound, where a
-#: symmetric pair would have no length, an eighth of its length is left on one side.
-SHORTENED = 3
+#: Where noise rules, a pair that a bound cuts is made symmetric but for this part of what was not cut: on a bound a
+#: symmetric pair has no length.
+ONE_SIDED = 1 / 8
 #: Growth of the step size where all values are equal for longer than samples explain.
 FLAT = 1.1
 #: Largest step size: squares of lengths must not overflow.
@@ -43,7 +43,7 @@ BOWL = 2.56
 
 def requests(far: Far, run: Run, draws: Draws, address: int) -> list[Request]:
     """The centre and the pairs on one xi; now and then two of the points again on another one."""
-    X = _points(far, run, _samples(far, draws, address))
+    _, X = _generation(far, run, draws, address)
     first = [far.x[None], X] if far.shape.full else [X]
     if not of_noise.due(far.noise):
         return [at(np.concatenate(first))]
@@ -54,8 +54,7 @@ def requests(far: Far, run: Run, draws: Draws, address: int) -> list[Request]:
 def advance(far: Far, run: Run, draws: Draws, address: int, values: list[Array]) -> Far:
     """The state after a generation."""
     d = len(far.x)
-    Z = _samples(far, draws, address)
-    X = _points(far, run, Z)
+    Z, X = _generation(far, run, draws, address)
     half = len(X) // 2
     centre, F = far.shape.full, values[0][far.shape.full :][: len(X)]
     far = far._replace(noise=_noise(far, values[0][centre:], values))
@@ -179,6 +178,17 @@ def _noise(far: Far, F: Array, values: list[Array]) -> of_noise.Noise:
     return of_noise.update(far.noise, np.concatenate([F[:2], F[len(F) - close :]]), again, len(F) - close)
 
 
+def _generation(far: Far, run: Run, draws: Draws, address: int) -> tuple[Array, Array]:
+    """The normal vectors of a generation, and its points."""
+
+    def made() -> tuple[Array, Array]:
+        Z = _samples(far, draws, address)
+        return Z, _points(far, run, Z)
+
+    pair: tuple[Array, Array] = draws.once(far, address, made)
+    return pair
+
+
 def _samples(far: Far, draws: Draws, address: int) -> Array:
     """Normal vectors, made orthogonal with their lengths kept, and their mirror images."""
     d = len(far.x)
@@ -198,9 +208,10 @@ def _points(far: Far, run: Run, Z: Array) -> Array:
     """
     x, project = far.x, run.domain.project
     ways = far.sigma * far.shape.stretch(Z)
-    if of_noise.rules(far.noise):
-        half = ways[: len(ways) // 2]
-        for _ in range(SHORTENED):
-            half = np.array([0.5 * (project(x + way) - project(x - way)) for way in half])
-        ways = np.concatenate([half, -half])
-    return np.array([project(x + way) for way in ways])
+    points = np.array([project(x + way) for way in ways])
+    if of_noise.rules(far.noise) and not np.array_equal(points, x + ways):
+        up, down = points[: len(ways) // 2] - x, x - points[len(ways) // 2 :]
+        shorter = np.abs(up) < np.abs(down)
+        half = ONE_SIDED * np.where(shorter, down, up) + (1.0 - ONE_SIDED) * np.where(shorter, up, down)
+        points = np.array([project(x + way) for way in (*half, *-half)])
+    return points
