@@ -238,9 +238,7 @@ def test_it_is_rarely_worse_than_x0() -> None:
         def noisy(x: np.ndarray, i: int, noise: np.random.Generator = noise) -> float:
             return float(abs(A[i] @ (x - solution)) + noise.normal())
 
-        result = pc.minimize(
-            noisy, np.zeros(d), sample=lambda rng: int(rng.integers(500)), budget=6000, seed=seed, evaluate=0
-        )
+        result = pc.minimize(noisy, np.zeros(d), sample=lambda rng: int(rng.integers(500)), budget=6000, seed=seed)
         assert error(result.x) < 1.5 * error(np.zeros(d))
         worse += error(result.x) > 1.2 * error(np.zeros(d))
         if not result.x.any():

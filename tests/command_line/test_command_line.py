@@ -34,7 +34,7 @@ import time
 def distance(x):
     return float(abs(x - 0.3).sum())
 def noisy(x, xi):
-    return float(abs(x - 0.3).sum() + xi @ x)
+    return float(abs(x - 0.3).sum() + 0.1 * xi @ x)
 def draw(rng):
     return rng.normal(size=2)
 def slow(x):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pathlib
 from collections.abc import Callable
 from typing import Any
 
@@ -160,9 +161,16 @@ def test_a_point_that_is_measured_worse_is_no_success() -> None:
             assert r.message.startswith("x is not better than x0" if r.x.any() else "nothing better than x0")
 
 
-def test_a_point_that_is_clearly_worse_is_not_returned() -> None:
-    """POEM's average is far from the minimum, where the run began: the measurement shows it, and x0 is the result."""
-    result = pc.minimize(bowl, np.ones(2), sample=normal, budget=300, seed=0, method="poem")
+def test_a_point_that_is_clearly_worse_is_not_returned(tmp_path: pathlib.Path) -> None:
+    """POEM's average is far from the minimum, where the run began: the measurement shows it, and x0 is the result.
+
+    So it is where the result is read from a store.
+    """
+    settings: dict[str, Any] = {"sample": normal, "budget": 300, "seed": 0, "method": "poem"}
+    result = pc.minimize(bowl, np.ones(2), store=tmp_path / "run.db", **settings)
+    again = pc.minimize(bowl, np.ones(2), store=tmp_path / "run.db", **settings)
+    assert (again.x == result.x).all()
+    assert again.message == result.message
     assert (result.x == 1.0).all()
     assert not result.success
     assert result.message.startswith("nothing better than x0 was found: x0 is returned")

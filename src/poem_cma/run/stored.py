@@ -6,6 +6,8 @@ import contextlib
 import logging
 from typing import Any
 
+import numpy as np
+
 from poem_cma.estimate import Estimate
 from poem_cma.methods import by_name
 from poem_cma.optimizer import Optimizer
@@ -39,7 +41,7 @@ def run_elsewhere(problem: Problem, search: Search, watch: Watch, place: Place, 
         opt, failure, budget = optimizer_for(problem, search, calls), None, None
         if isinstance(store, Store):
             opt, failure = _restored(store, opt, problem, search, place, calls)
-            if _finished(store, calls, watch.target):
+            if _finished(store, opt, calls, watch.target):
                 return _result(opt, store.result)
             budget = _go_on(store, opt, failure, calls)
         crew = Crew(make_place(workers, objective, len(opt.result().x)), workers, steady=search.ahead > 0)
@@ -47,7 +49,7 @@ def run_elsewhere(problem: Problem, search: Search, watch: Watch, place: Place, 
             dispatch = Dispatch(opt, crew, store, objective, failure, budget)
             result = perform(opt, dispatch, watch, calls, place.progress)
             if result.status != Status.INTERRUPTED:
-                dispatch.snapshot(result=_document(result, watch.target))
+                dispatch.snapshot(result=_document(result, opt, watch.target))
             return result
         finally:
             with undisturbed():
@@ -88,7 +90,7 @@ def _plan(calls: Calls, measured: int) -> dict[str, int]:
     return calls._asdict() | {"measured": measured}
 
 
-def _finished(store: Store, calls: Calls, target: float | None) -> bool:
+def _finished(store: Store, opt: Optimizer, calls: Calls, target: float | None) -> bool:
     """Whether the run is over, and is not asked to go on."""
     plan, ended = store.plan, store.result
     if calls.budget < plan["budget"]:
@@ -98,7 +100,7 @@ def _finished(store: Store, calls: Calls, target: float | None) -> bool:
     if ended is None or calls != (plan["budget"], plan["final"]):
         return False
     reached = ended["status"] == Status.TARGET and target is not None and target >= ended["target"]
-    return reached or ended["status"] in Status.ENDS
+    return reached or (opt.done and ended["status"] in Status.ENDS)
 
 
 def _go_on(store: Store, opt: Optimizer, failure: str | None, calls: Calls) -> float | None:
@@ -120,11 +122,12 @@ def _go_on(store: Store, opt: Optimizer, failure: str | None, calls: Calls) -> f
     return budget if change else None
 
 
-def _document(result: Result, target: float | None) -> dict[str, Any]:
+def _document(result: Result, opt: Optimizer, target: float | None) -> dict[str, Any]:
     """What of a result is kept as JSON; the rest follows from the state."""
     names = ("status", "message", "fun", "fun_stderr", "value", "gain", "nfev", "failures")
     x = result.x.tolist() if len(result.x) <= 10_000 else None
-    return {name: getattr(result, name) for name in names} | {"target": target, "x": x}
+    is_x0 = bool(np.array_equal(result.x, opt.start))
+    return {name: getattr(result, name) for name in names} | {"target": target, "x": x, "is_x0": is_x0}
 
 
 def _result(opt: Optimizer, ended: Any) -> Result:
@@ -133,4 +136,6 @@ def _result(opt: Optimizer, ended: Any) -> Result:
     for name in ("nfev", "failures", "message"):
         setattr(result, name, ended[name])
     result.value, result.gain = Estimate(*ended["value"]), Estimate(*ended["gain"])
+    if ended.get("is_x0"):  # the search may have ended at a point that was measured to be worse
+        result.x = opt.start.copy()
     return result

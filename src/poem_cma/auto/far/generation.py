@@ -12,6 +12,8 @@ the mean would leave the bound also where F is lowest there.
 
 from __future__ import annotations
 
+from math import sqrt
+
 import numpy as np
 
 from poem_cma._types import Array, IntArray
@@ -65,9 +67,11 @@ def advance(far: Far, run: Run, draws: Draws, address: int, values: list[Array])
         return far._replace(sigma=_bounded(longer * far.sigma, far.shape, run), flat=far.flat + 1)
     r = rates(d, len(F), far.shape.full)
     Y = (X - far.x) / far.sigma  # where it was evaluated
+    V = F - np.mean(F[np.isfinite(F)])
+    far = far._replace(noise=of_noise.seen(far.noise, V))
     order = np.argsort(np.where(np.isfinite(F), F, np.inf), kind="stable")
     noisy = of_noise.rules(far.noise)
-    step = _by_value(far, r, F, Y) if noisy else _by_rank(r, F, Y, order)
+    step = _by_value(far, r, V, Y) if noisy else _by_rank(r, F, Y, order)
     rate = of_noise.learning_rate(far.noise) * far.sigma
     x = run.domain.project(far.x + rate * step)
     step = (x - far.x) / rate  # without what leads out of the domain
@@ -77,7 +81,7 @@ def advance(far: Far, run: Run, draws: Draws, address: int, values: list[Array])
     # be shorter, where the sample is flat, which says nothing of the step size either.
     w = np.sqrt(r.mu_eff) * far.shape.whiten(step)
     length = float(np.sqrt(w @ w))
-    usual = r.chi / max(length, 1e-300)
+    usual = sqrt(d) / max(length, 1e-300)
     usual = usual if noisy else min(1.0, usual)
     path = (1 - r.c_sigma) * far.path + np.sqrt(r.c_sigma * (2 - r.c_sigma)) * w * usual
     t = far.t + 1
@@ -122,15 +126,14 @@ def _by_rank(r: Rates, F: Array, Y: Array, order: IntArray) -> Array:
     return step
 
 
-def _by_value(far: Far, r: Rates, F: Array, Y: Array) -> Array:
+def _by_value(far: Far, r: Rates, V: Array, Y: Array) -> Array:
     """The same where noise rules: there the sum of differences tells about the mean of F, and ranks do not.
 
     A sample on which F is steep must count for more than one on which it is nearly flat. Steps are as long as those of
     ranks if values are pure noise.
     """
-    V = F - np.mean(F[np.isfinite(F)])
     V = np.where(np.isfinite(V), V, 0.0) / of_noise.size(far.noise)
-    step: Array = -np.clip(V, -of_noise.CUT, of_noise.CUT) @ (Y - Y.mean(axis=0)) / np.sqrt(len(F) * r.mu_eff)
+    step: Array = -np.clip(V, -of_noise.CUT, of_noise.CUT) @ (Y - Y.mean(axis=0)) / np.sqrt(len(V) * r.mu_eff)
     return step
 
 

@@ -15,10 +15,25 @@ import numpy as np
 
 from poem_cma._types import Array
 
-__all__ = ["QUARTER", "Noise", "begin", "due", "lasts", "learning_rate", "passed", "rules", "share", "size", "update"]
+__all__ = [
+    "QUARTER",
+    "Noise",
+    "begin",
+    "due",
+    "lasts",
+    "learning_rate",
+    "passed",
+    "rules",
+    "seen",
+    "share",
+    "size",
+    "update",
+]
 
 #: Memory of the noise measurement, and its minimum, in repeated differences.
 MEMORY, NEEDED = 10.0, 3.0
+#: Memory of the size of values, in generations. It follows the step size, which may halve in so many.
+RECENT = 5.0
 #: Noise dominates above this share of the squared differences.
 DOMINATES = 0.5
 #: Steps shrink like 1 / sqrt(1 + n / SLOWLY) after n generations in which noise dominated.
@@ -43,6 +58,8 @@ class Noise(NamedTuple):
     ruled: int  # generations in which noise has ruled
     clean: int  # repeated differences in a row without any noise
     wait: int  # generations until one is repeated
+    generations: float = 0.0  # how many there are,
+    squares: float = 0.0  # and the sum of the mean squared deviations of their values
 
 
 def begin() -> Noise:
@@ -63,8 +80,16 @@ def share(noise: Noise) -> float:
 
 
 def size(noise: Noise) -> float:
-    """The typical size of a deviation of values, which is that of a difference of two by the square root of two."""
-    return float(np.sqrt(noise.all / noise.seen / 2.0))
+    """The root mean square of the deviations of values in recent generations."""
+    return float(np.sqrt(noise.squares / noise.generations))
+
+
+def seen(noise: Noise, V: Array) -> Noise:
+    """With the deviations of the values of a generation from their mean."""
+    keep, known = 1.0 - 1.0 / RECENT, V[np.isfinite(V)]
+    return noise._replace(
+        generations=keep * noise.generations + 1.0, squares=keep * noise.squares + float(known @ known) / len(known)
+    )
 
 
 def rules(noise: Noise) -> bool:
