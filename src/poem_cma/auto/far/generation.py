@@ -32,6 +32,8 @@ __all__ = ["advance", "requests", "slope"]
 ONE_SIDED = 1 / 8
 #: Growth of the step size where all values are equal for longer than samples explain.
 FLAT = 1.1
+#: Deviations of values above this are left out: squares must not overflow.
+ABSURD = 1e120
 #: Largest step size: squares of lengths must not overflow.
 LONGEST = 1e120
 #: The step size grows only while the domain leaves pairs this share of their squares. Where noise lasts it grows by
@@ -68,6 +70,7 @@ def advance(far: Far, run: Run, draws: Draws, address: int, values: list[Array])
     r = rates(d, len(F), far.shape.full)
     Y = (X - far.x) / far.sigma  # where it was evaluated
     V = F - np.mean(F[np.isfinite(F)])
+    V = np.where(np.abs(V) < ABSURD, V, np.nan)
     far = far._replace(noise=of_noise.seen(far.noise, V))
     order = np.argsort(np.where(np.isfinite(F), F, np.inf), kind="stable")
     noisy = of_noise.rules(far.noise)

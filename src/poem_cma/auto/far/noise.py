@@ -81,15 +81,16 @@ def share(noise: Noise) -> float:
 
 def size(noise: Noise) -> float:
     """The root mean square of the deviations of values in recent generations."""
-    return float(np.sqrt(noise.squares / noise.generations))
+    return float(np.sqrt(noise.squares / noise.generations)) if noise.generations else 1.0
 
 
 def seen(noise: Noise, V: Array) -> Noise:
-    """With the deviations of the values of a generation from their mean."""
+    """With the deviations of the values of a generation from their mean, if any is known."""
     keep, known = 1.0 - 1.0 / RECENT, V[np.isfinite(V)]
-    return noise._replace(
-        generations=keep * noise.generations + 1.0, squares=keep * noise.squares + float(known @ known) / len(known)
-    )
+    squares = float(known @ known) / max(len(known), 1)
+    if not squares:
+        return noise
+    return noise._replace(generations=keep * noise.generations + 1.0, squares=keep * noise.squares + squares)
 
 
 def rules(noise: Noise) -> bool:
