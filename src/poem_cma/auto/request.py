@@ -13,7 +13,11 @@ from poem_cma.domains.sets import Whole
 from poem_cma.run.algorithm import Run
 from poem_cma.run.randomness import Stream, Streams
 
-__all__ = ["Draws", "Request", "at", "first_unit", "in_ball", "longest", "room", "unit"]
+__all__ = ["HUGE", "Draws", "Request", "at", "first_unit", "in_ball", "longest", "room", "unit"]
+
+
+#: Squares of numbers beyond this may overflow: no length is larger, and differences of values that are do not count.
+HUGE = 1e120
 
 
 class Request(NamedTuple):

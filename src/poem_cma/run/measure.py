@@ -21,8 +21,6 @@ POINTS = 2
 LARGEST_PART, WORTH_IT = 3, 5
 #: A result is clearly worse than x0 beyond so many standard errors.
 CLEARLY = 3.0
-#: A result is clearly worse than x0 beyond so many standard errors.
-CLEARLY = 3.0
 
 
 def check_evaluate(evaluate: int | None, budget: Any) -> int:

@@ -1,7 +1,8 @@
 """One generation: mirrored pairs on one xi, the next mean, step size and covariance.
 
     y_j = C^(1/2) z_j,  y_{-j} = -y_j                    orthogonal directions, normal lengths
-    x  <- x + c sigma (sum_j w_j y_j - mean_j y_j)       the better half, by rank
+    x  <- x + c sigma (sum_j w_j y_j - mean_j y_j)       the better half, by rank; where noise rules, all of them
+                                                         with w_j = -(F_j - mean F) / (s sqrt(lambda mu_eff))
     sigma <- sigma exp(c_sigma / d_sigma (|p| / chi - 1))
     C  <- (1 - c_1 - c_mu) C + c_1 p_c p_c' + c_mu sum_j w_j y_j y_j'
 
@@ -22,7 +23,7 @@ from poem_cma.auto.far.curvature import bend
 from poem_cma.auto.far.margin import widened
 from poem_cma.auto.far.rates import Rates, population, rates, slower
 from poem_cma.auto.far.state import Far, Shape, decomposed
-from poem_cma.auto.request import Draws, Request, at, longest
+from poem_cma.auto.request import HUGE, Draws, Request, at, longest
 from poem_cma.run.algorithm import Run
 
 __all__ = ["advance", "requests", "slope"]
@@ -32,10 +33,6 @@ __all__ = ["advance", "requests", "slope"]
 ONE_SIDED = 1 / 8
 #: Growth of the step size where all values are equal for longer than samples explain.
 FLAT = 1.1
-#: Deviations of values above this are left out: squares must not overflow.
-ABSURD = 1e120
-#: Largest step size: squares of lengths must not overflow.
-LONGEST = 1e120
 #: The step size grows only while the domain leaves pairs this share of their squares. Where noise lasts it grows by
 #: a factor of 1 + 1 / (d + 10) a generation: over longer distances the change of F is larger, and noise is not.
 ROOM = 0.5
@@ -70,7 +67,7 @@ def advance(far: Far, run: Run, draws: Draws, address: int, values: list[Array])
     r = rates(d, len(F), far.shape.full)
     Y = (X - far.x) / far.sigma  # where it was evaluated
     V = F - np.mean(F[np.isfinite(F)])
-    V = np.where(np.abs(V) < ABSURD, V, np.nan)
+    V = np.where(np.abs(V) < HUGE, V, np.nan)
     far = far._replace(noise=of_noise.seen(far.noise, V))
     order = np.argsort(np.where(np.isfinite(F), F, np.inf), kind="stable")
     noisy = of_noise.rules(far.noise)
@@ -123,17 +120,17 @@ def _covariance(shape: Shape, r: Rates, long_path: Array, Y: Array) -> Array:
 
 
 def _by_rank(r: Rates, F: Array, Y: Array, order: IntArray) -> Array:
-    """The weighted mean of the better half; never towards points that have failed."""
+    """The step of the mean by ranks: the weighted mean of the better half. A point that has failed does not attract."""
     succeeded = np.where(np.isfinite(F)[:, None], Y, 0.0)
     step: Array = r.positive @ succeeded[order[: len(r.positive)]] - Y.mean(axis=0)  # zero, but for pairs that are cut
     return step
 
 
 def _by_value(far: Far, r: Rates, V: Array, Y: Array) -> Array:
-    """The same where noise rules: there the sum of differences tells about the mean of F, and ranks do not.
+    """The step of the mean where noise rules: each point counts by the deviation V of its value from the mean.
 
-    A sample on which F is steep must count for more than one on which it is nearly flat. Steps are as long as those of
-    ranks if values are pure noise.
+    Sums of values tell about f, the mean of F over samples, and ranks do not: a sample on which F is steep must count
+    for more than one on which it is nearly flat. If values are pure noise, steps are as long as those by ranks.
     """
     V = np.where(np.isfinite(V), V, 0.0) / of_noise.size(far.noise)
     step: Array = -np.clip(V, -of_noise.CUT, of_noise.CUT) @ (Y - Y.mean(axis=0)) / np.sqrt(len(V) * r.mu_eff)
@@ -165,7 +162,7 @@ def _bounded(sigma: float, shape: Shape, run: Run) -> float:
     """The step size, or one with which samples are half a diameter away: no scale is larger."""
     axes = shape.axes
     most = longest(run) / float(np.sqrt(axes @ axes)) if np.isfinite(run.domain.diameter) else np.inf
-    return float(min(sigma, most, LONGEST / axes.max()))
+    return float(min(sigma, most, HUGE / axes.max()))
 
 
 def _longer(far: Far, Z: Array, Y: Array) -> float:
@@ -208,9 +205,10 @@ def _samples(far: Far, draws: Draws, address: int) -> Array:
 
 
 def _points(far: Far, run: Run, Z: Array) -> Array:
-    """The points, inside the domain. Where noise rules, pairs are nearly symmetric about the mean.
+    """The points of a generation, moved into the domain. Where noise rules, pairs are nearly symmetric about the mean.
 
-    Steps average then, and a difference measured around another point than the mean would be an error that lasts.
+    The steps of many generations then average, and a slope that is measured beside the mean would be an error that no
+    average removes.
     """
     x, project = far.x, run.domain.project
     ways = far.sigma * far.shape.stretch(Z)

@@ -16,23 +16,12 @@ import numpy as np
 from poem_cma._types import Array
 
 __all__ = [
-    "QUARTER",
-    "Noise",
-    "begin",
-    "due",
-    "lasts",
-    "learning_rate",
-    "passed",
-    "rules",
-    "seen",
-    "share",
-    "size",
-    "update",
-]
+    "QUARTER", "Noise", "begin", "due", "lasts", "learning_rate", "passed", "rules", "seen", "share", "size", "update",
+]  # fmt: skip
 
 #: Memory of the noise measurement, and its minimum, in repeated differences.
 MEMORY, NEEDED = 10.0, 3.0
-#: Memory of the size of values, in generations. It follows the step size, which may halve in so many.
+#: Memory of the size of values, in generations. It is short because the size follows the step size.
 RECENT = 5.0
 #: Noise dominates above this share of the squared differences.
 DOMINATES = 0.5
@@ -85,7 +74,7 @@ def size(noise: Noise) -> float:
 
 
 def seen(noise: Noise, V: Array) -> Noise:
-    """With the deviations of the values of a generation from their mean, if any is known."""
+    """The record with another generation, whose values deviate from their mean by V."""
     keep, known = 1.0 - 1.0 / RECENT, V[np.isfinite(V)]
     squares = float(known @ known) / max(len(known), 1)
     if not squares:

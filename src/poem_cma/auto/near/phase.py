@@ -31,7 +31,7 @@ def opened(near: Near, run: Run, draws: Draws, address: int, samples: int, left:
         q, sample = whole(near), memory.numbers[place]
     else:
         q, sample, place = axes_of(near, run, left), samples, -1
-    spanned = 0 < len(memory.basis) == q - 1
+    spanned = q == whole(near) < len(near.x)
     return near._replace(walk=Walk(address, q, sample, place, spanned, np.full(q + 1, np.nan)))
 
 

@@ -15,23 +15,20 @@ import numpy as np
 from poem_cma._types import Array
 from poem_cma.auto.judge import SURE
 from poem_cma.auto.near.state import NO_WALK, Evidence, Near
+from poem_cma.auto.request import HUGE
 from poem_cma.run.algorithm import Run
 
 __all__ = ["TERMS", "moved_to", "step", "usable"]
 
 #: R changes by this factor, after at least this many terms.
 FACTOR, TERMS = 2.0, 8
-#: Largest R: squares of lengths must not overflow.
-LONGEST = 1e120
 #: Gradients above this multiple of the root mean square before are cut: walls, outliers.
 CLIP = 10.0
-#: Gradients with larger slopes are left out: squares must not overflow.
-ABSURD = 1e120
 
 
 def usable(g: Array) -> Array:
     """The gradient, or zero if one of its slopes is absurd or no number."""
-    return g if float(np.abs(g).max()) < ABSURD else np.zeros_like(g)
+    return g if float(np.abs(g).max()) < HUGE else np.zeros_like(g)
 
 
 def step(near: Near, g: Array, run: Run, fresh: bool) -> Near:
@@ -49,7 +46,7 @@ def step(near: Near, g: Array, run: Run, fresh: bool) -> Near:
         if evidence.total > 0.0:
             R = R / FACTOR
         elif fresh:  # old samples point away from x0 for ever: they are fitted better and better
-            R = min(R * FACTOR, 0.5 * run.domain.diameter, LONGEST)
+            R = min(R * FACTOR, 0.5 * run.domain.diameter, HUGE)
         evidence = Evidence(0.0, 0.0, 0)
     x = run.domain.project(near.x0 - R / sqrt(G) * s) if G > 0.0 else near.x
     return near._replace(x=x, s=s, G=G, R=R, t=near.t + 1, evidence=evidence)

@@ -63,8 +63,8 @@ def typical(near: Near) -> float:
 
 def whole(near: Near) -> int:
     """How many axes show a whole gradient: those of a known subspace and one more, if this is cheaper, or all axes."""
-    rank = len(near.memory.basis)
-    return rank + 1 if rank and rank + 2 < typical(near) else len(near.x)
+    r = len(near.memory.basis)
+    return r + 1 if r and r + 2 < typical(near) else len(near.x)
 
 
 def replayed(full: float) -> float:
