@@ -71,6 +71,8 @@ def after_scan(s: AutoState, values: list[Array], draws: Draws, address: int) ->
 def after_gate(s: AutoState, values: list[Array], *_: Any) -> AutoState:
     """After a test of the gate: a search begins, goes on, or changes its regime."""
     s = s._replace(gate=gate.decide(s.gate, values, s.clock.nfev))
+    if gate.unsure(s.gate, s.run):
+        return s._replace(gate=s.gate._replace(few=False))
     if s.gate.noiseless and regime(s) is None and _slopes_affordable(s):
         if s.averages.t > 0:  # a search by pairs that has not come to its end says nothing of a kink
             return begin_exact(s._replace(lowest=inf), s.search.x, s.gate.h)

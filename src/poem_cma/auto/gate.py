@@ -19,7 +19,7 @@ from poem_cma.auto.request import Draws, Request, at, unit
 from poem_cma.auto.scan import NEARBY, Scan
 from poem_cma.run.algorithm import Run
 
-__all__ = ["Gate", "again", "begin", "decide", "prepared", "requests"]
+__all__ = ["Gate", "again", "begin", "decide", "prepared", "requests", "unsure"]
 
 #: Near distance as a fraction of the far one: well above rounding, well below a step.
 NEAR, NEAR_SINGLE = 1e-5, 1e-2
@@ -41,8 +41,9 @@ CLEAR, FURTHEST = 10.0, 0.1
 COMMON = 2 / 3
 #: Values within this many rounding errors are equal.
 ROUNDINGS = 16.0
-#: The gate uses budget / 100 directions, between 4 and 24.
-PER_DIRECTION, FEWEST, MOST = 100, 4, 24
+#: A test begins with few directions. If these do not speak against near differences, it is made again with
+#: budget / 100 of them, at most 24.
+FEW, PER_DIRECTION, MOST = 4, 100, 24
 #: Evaluations for each direction, and share of the budget for a test. Shorter runs are far.
 PER_TEST, SHARE = 10, 0.1
 #: The gate is asked again when distances have shrunk by this factor.
@@ -61,6 +62,8 @@ class Gate(NamedTuple):
     slope: float  # a typical slope, as seen by the test
     noiseless: bool = False  # near differences tell the truth, and no evaluation has shown any noise
     noisy: bool = False  # noise was seen after a test that saw none
+    quiet: bool = True  # whether the noise of evaluations is small, as seen by the test
+    few: bool = True  # whether the test begins
 
 
 def begin() -> Gate:
@@ -69,8 +72,13 @@ def begin() -> Gate:
 
 
 def directions(run: Run) -> int:
-    """How many directions a test has."""
-    return int(np.clip(run.budget / PER_DIRECTION, FEWEST, MOST))
+    """How many directions a test has at the end."""
+    return int(np.clip(run.budget / PER_DIRECTION, FEW, MOST))
+
+
+def unsure(gate: Gate, run: Run) -> bool:
+    """Whether few directions were tried, and none speaks against near differences."""
+    return gate.few and (gate.near or gate.noiseless) and directions(run) > FEW
 
 
 def possible(run: Run) -> bool:
@@ -84,7 +92,7 @@ def prepared(gate: Gate, x: Array, h: float, scan: Scan) -> Gate:
     change = float(scan.changes[i]) * min(h / float(scan.lengths[i]), 1.0) if len(scan.lengths) else 0.0
     noise = gate.own if gate.asked else scan.noise
     e = max(_near(x, h), CLEAR * noise / change if change > 0.0 else 0.0)
-    return gate._replace(h=h, e=min(e, FURTHEST))
+    return gate._replace(h=h, e=min(e, FURTHEST), few=True)
 
 
 def requests(gate: Gate, x: Array, run: Run, draws: Draws, address: int) -> list[Request]:
@@ -93,7 +101,7 @@ def requests(gate: Gate, x: Array, run: Run, draws: Draws, address: int) -> list
     If w is the way from the base to a far point, the points are base + e w, base + w / sqrt(10), and base + w. One of
     the far points is evaluated twice: does every evaluation have noise of its own?
     """
-    V = unit(draws.rng(address), 2 * directions(run), run)
+    V = unit(draws.rng(address), 2 * (FEW if gate.few else directions(run)), run)
     half, project, h, e = len(V) // 2, run.domain.project, gate.h, gate.e
     made = []
     for i, (v, aside) in enumerate(zip(V[:half], V[half:], strict=True)):
@@ -108,7 +116,7 @@ def again(gate: Gate, run: Run, h: float, noisy: bool, nfev: int) -> bool:
     """Whether the answer may have changed: distances have shrunk tenfold, or noise rules where samples had agreed."""
     affordable = (gate.asked + 1) * directions(run) * PER_TEST <= SHARE * run.budget
     in_time = 2 * gate.at <= nfev <= 0.5 * run.budget and gate.asked > 0  # the other regime has as much again
-    return affordable and in_time and (noisy or h < gate.h / SHRUNK)
+    return affordable and in_time and gate.quiet and (noisy or h < gate.h / SHRUNK)
 
 
 def decide(gate: Gate, values: list[Array], nfev: int) -> Gate:
@@ -127,7 +135,7 @@ def decide(gate: Gate, values: list[Array], nfev: int) -> Gate:
     slope = float(np.sqrt(_mean(slopes**2))) * unit / gate.h
     own, slope = (value if np.isfinite(value) else 0.0 for value in (own * unit, slope))
     trusted = bool(near and differ and quiet)
-    return Gate(trusted, gate.h, gate.e, gate.asked + 1, nfev, own, slope, noiseless, gate.noisy)
+    return Gate(trusted, gate.h, gate.e, gate.asked + 1, nfev, own, slope, noiseless, gate.noisy, quiet, gate.few)
 
 
 def _equal(F: Array, again: Array) -> bool:

@@ -13,7 +13,7 @@ the mean would leave the bound also where F is lowest there.
 
 from __future__ import annotations
 
-from math import sqrt
+from math import pi, sqrt
 
 import numpy as np
 
@@ -33,23 +33,18 @@ __all__ = ["advance", "requests", "slope"]
 ONE_SIDED = 1 / 8
 #: Growth of the step size where all values are equal for longer than samples explain.
 FLAT = 1.1
-#: The step size grows only while the domain leaves pairs this share of their squares. Where noise lasts it grows by
-#: a factor of 1 + 1 / (d + 10) a generation: over longer distances the change of F is larger, and noise is not.
-ROOM = 0.5
-#: Pairs grow to the width of a bowl, where h = 2.56 rho / sqrt(d). At distance rho a tenth of the points is then
-#: lower. This limit falls like n^(-1/4), with n the noisy generations: so fast may the distance of differences fall
-#: while noise averages out (Kiefer and Wolfowitz 1952).
-BOWL = 2.56
+#: The standard deviation of a normal variable, in units of its mean absolute value.
+NORMAL = sqrt(0.5 * pi)
 
 
 def requests(far: Far, run: Run, draws: Draws, address: int) -> list[Request]:
     """The centre and the pairs on one xi; now and then two of the points again on another one."""
     _, X = _generation(far, run, draws, address)
     first = [far.x[None], X] if far.shape.full else [X]
-    if not of_noise.due(far.noise):
+    again = of_noise.repeated(far.noise, len(X) // 2)
+    if not again:
         return [at(np.concatenate(first))]
-    close = far.x + of_noise.QUARTER * (X[:2] - far.x) if of_noise.rules(far.noise) else X[:0]
-    return [at(np.concatenate([*first, close])), at(np.concatenate([X[:2], close]), 1)]
+    return [at(np.concatenate(first)), at(X[_pairs(again, len(X))], 1)]
 
 
 def advance(far: Far, run: Run, draws: Draws, address: int, values: list[Array]) -> Far:
@@ -58,7 +53,9 @@ def advance(far: Far, run: Run, draws: Draws, address: int, values: list[Array])
     Z, X = _generation(far, run, draws, address)
     half = len(X) // 2
     centre, F = far.shape.full, values[0][far.shape.full :][: len(X)]
-    far = far._replace(noise=_noise(far, values[0][centre:], values))
+    noisy = of_noise.rules(far.noise)
+    eta, noise = far.noise.rate, _noise(far, F, values[1:])
+    far = far._replace(noise=noise)
     if not np.isfinite(F).any():  # as a rule the sample has failed as a whole, which says nothing of the step size
         return far._replace(sigma=far.sigma / FLAT) if centre and np.isfinite(values[0][0]) else far
     if np.nanmax(F) == np.nanmin(F):
@@ -66,13 +63,14 @@ def advance(far: Far, run: Run, draws: Draws, address: int, values: list[Array])
         return far._replace(sigma=_bounded(longer * far.sigma, far.shape, run), flat=far.flat + 1)
     r = rates(d, len(F), far.shape.full)
     Y = (X - far.x) / far.sigma  # where it was evaluated
+    if noisy and len(values) > 1:
+        F = 0.5 * (F + values[1])
     V = F - np.mean(F[np.isfinite(F)])
     V = np.where(np.abs(V) < HUGE, V, np.nan)
-    far = far._replace(noise=of_noise.seen(far.noise, V))
+    far = far._replace(noise=of_noise.seen(noise, V))
     order = np.argsort(np.where(np.isfinite(F), F, np.inf), kind="stable")
-    noisy = of_noise.rules(far.noise)
     step = _by_value(far, r, V, Y) if noisy else _by_rank(r, F, Y, order)
-    rate = of_noise.learning_rate(far.noise) * far.sigma
+    rate = far.noise.rate * far.sigma
     x = run.domain.project(far.x + rate * step)
     step = (x - far.x) / rate  # without what leads out of the domain
 
@@ -87,7 +85,7 @@ def advance(far: Far, run: Run, draws: Draws, address: int, values: list[Array])
     t = far.t + 1
     size = float(np.sqrt(path @ path))
     change = float(np.exp(min(1.0, r.c_sigma / r.d_sigma * (size / r.chi - 1.0))))
-    sigma = far.sigma * (_longer(far, Z, Y) if of_noise.lasts(far.noise) else change)
+    sigma = far.sigma * change * eta / far.noise.rate
 
     # Covariance. It would grow with every step by values that is longer than usual, and steps with it. Its rates fall
     # with the share of the squared differences that tells about f: ranks of pure noise would turn it at random.
@@ -101,7 +99,7 @@ def advance(far: Far, run: Run, draws: Draws, address: int, values: list[Array])
     sigma = _bounded(sigma, shape, run)
     after = far._replace(x=x, sigma=sigma, path=path, long_path=long_path, t=t, shape=shape, flat=0)
     if far.shape.full:
-        after = _bent(far, after, Y[:half], Y[half:], F, float(values[0][0]))
+        after = _bent(far, after, Y[:half], Y[half:], values[0])
     return after if np.isfinite(after.shape.axes).all() and np.isfinite(after.shape.C).all() else far
 
 
@@ -132,15 +130,15 @@ def _by_value(far: Far, r: Rates, V: Array, Y: Array) -> Array:
     Sums of values tell about f, the mean of F over samples, and ranks do not: a sample on which F is steep must count
     for more than one on which it is nearly flat. If values are pure noise, steps are as long as those by ranks.
     """
-    V = np.where(np.isfinite(V), V, 0.0) / of_noise.size(far.noise)
+    V = np.where(np.isfinite(V), V, 0.0) / (NORMAL * far.noise.size)
     step: Array = -np.clip(V, -of_noise.CUT, of_noise.CUT) @ (Y - Y.mean(axis=0)) / np.sqrt(len(V) * r.mu_eff)
     return step
 
 
-def _bent(far: Far, after: Far, up: Array, down: Array, F: Array, centre: float) -> Far:
+def _bent(far: Far, after: Far, up: Array, down: Array, F: Array) -> Far:
     """The covariance with what the curvatures along the pairs say, but for pairs that the domain has moved."""
     half = len(up)
-    k = F[:half] + F[half:] - 2.0 * centre
+    k = F[1 : half + 1] + F[half + 1 :] - 2.0 * F[0]
     whole = np.isclose(up, -down, rtol=1e-6, atol=1e-9).all(axis=1) & up.any(axis=1) & np.isfinite(k)
     if not whole.any():
         return after
@@ -165,20 +163,19 @@ def _bounded(sigma: float, shape: Shape, run: Run) -> float:
     return float(min(sigma, most, HUGE / axes.max()))
 
 
-def _longer(far: Far, Z: Array, Y: Array) -> float:
-    """The factor by which the step size grows where noise lasts."""
-    room = float((Y * Y).sum()) > ROOM * float((far.shape.stretch(Z) ** 2).sum())
-    d = len(far.x)
-    most = far.first * max(1.0, np.sqrt(d) / BOWL) * of_noise.learning_rate(far.noise) ** 0.5
-    return 1.0 + 1.0 / (d + 10.0) if room and far.spread < most else 1.0
-
-
-def _noise(far: Far, F: Array, values: list[Array]) -> of_noise.Noise:
-    if not of_noise.due(far.noise):
+def _noise(far: Far, F: Array, again: list[Array]) -> of_noise.Noise:
+    """The record of the noise after a generation, of which some pairs were evaluated again."""
+    if not again:
         return of_noise.passed(far.noise)
-    again = values[1]
-    close = len(again) - 2
-    return of_noise.update(far.noise, np.concatenate([F[:2], F[len(F) - close :]]), again, len(F) - close)
+    first, second = F[_pairs(len(again[0]) // 2, len(F))], again[0]
+    half = len(second) // 2
+    return of_noise.update(far.noise, first[:half] - first[half:], second[:half] - second[half:], len(F))
+
+
+def _pairs(number: int, size: int) -> IntArray:
+    """The places of the first pairs among so many points: one side of all pairs, then the other."""
+    first = np.arange(number)
+    return np.concatenate([first, size // 2 + first])
 
 
 def _generation(far: Far, run: Run, draws: Draws, address: int) -> tuple[Array, Array]:
