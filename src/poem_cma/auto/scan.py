@@ -25,7 +25,7 @@ LOWER, FALL = 0.1, 0.1
 OUTSIDE = 10.0
 #: Each length uses budget / 60 directions, between 4 and 12. Of the eight points of four directions, one is about a
 #: tenth.
-PER_DIRECTION, FEWEST, MOST = 60, 4, 12
+PER_DIRECTION, FEWEST, MOST = 160, 4, 12
 #: Largest share of the budget for the scan.
 SHARE = 0.25
 #: Multiples of the first length to try where nothing changes.
