@@ -35,6 +35,8 @@ ONE_SIDED = 1 / 8
 FLAT = 1.1
 #: The standard deviation of a normal variable, in units of its mean absolute value.
 NORMAL = sqrt(0.5 * pi)
+#: Huber threshold, in standard deviations: 95% as efficient as no threshold where noise is normal.
+HUBER = 1.345
 
 
 def requests(far: Far, run: Run, draws: Draws, address: int) -> list[Request]:
@@ -65,7 +67,7 @@ def advance(far: Far, run: Run, draws: Draws, address: int, values: list[Array])
     Y = (X - far.x) / far.sigma  # where it was evaluated
     if noisy and len(values) > 1:
         F = 0.5 * (F + values[1])
-    V = F - np.mean(F[np.isfinite(F)])
+    V = F - np.median(F[np.isfinite(F)])
     V = np.where(np.abs(V) < HUGE, V, np.nan)
     far = far._replace(noise=of_noise.seen(noise, V))
     order = np.argsort(np.where(np.isfinite(F), F, np.inf), kind="stable")
@@ -131,7 +133,7 @@ def _by_value(far: Far, r: Rates, V: Array, Y: Array) -> Array:
     for more than one on which it is nearly flat. If values are pure noise, steps are as long as those by ranks.
     """
     V = np.where(np.isfinite(V), V, 0.0) / (NORMAL * far.noise.size)
-    step: Array = -np.clip(V, -of_noise.CUT, of_noise.CUT) @ (Y - Y.mean(axis=0)) / np.sqrt(len(V) * r.mu_eff)
+    step: Array = -np.clip(V, -HUBER, HUBER) @ (Y - Y.mean(axis=0)) / np.sqrt(len(V) * r.mu_eff)
     return step
 
 
