@@ -120,10 +120,18 @@ def after_far(s: AutoState, values: list[Array], draws: Draws, address: int) -> 
         and gate.possible(s.run)
         and gate.again(s.gate, s.run, h, noise.rules(far.noise), s.clock.nfev)
     ):
-        return s._replace(phase=GATE, gate=gate.prepared(s.gate, s.x, h, s.scan))
+        return _doubted(s, h)
     if regime(s) is None and far.spread < far.looked / gate.SHRUNK and axes.affordable(s.run, s.search):
         return look_along_axes(s)
     return _look(s)
+
+
+def _doubted(s: AutoState, h: float) -> AutoState:
+    """A test of the gate at distance h, or, where noise leaves no doubt about its answer, a look along single axes."""
+    if s.gate.quiet:
+        return s._replace(phase=GATE, gate=gate.prepared(s.gate, s.x, h, s.scan))
+    s = s._replace(gate=s.gate._replace(asked=s.gate.asked + 1, at=s.clock.nfev))
+    return look_along_axes(s) if axes.affordable(s.run, s.search) else s
 
 
 def look_along_axes(s: AutoState) -> AutoState:
@@ -173,8 +181,7 @@ def after_check(s: AutoState, values: list[Array], *_: Any) -> AutoState:
         return s
     if chosen:
         return look_along_axes(s) if is_near and axes.affordable(s.run, s.search) else s
-    h = radius(near_of(s), len(best)) if is_near else far_of(s).spread * sqrt(len(best))
-    return s._replace(phase=GATE, gate=gate.prepared(s.gate, s.x, h, s.scan))
+    return _doubted(s, radius(near_of(s), len(best)) if is_near else far_of(s).spread * sqrt(len(best)))
 
 
 def after_exact(s: AutoState, values: list[Array], *_: Any) -> AutoState:

@@ -116,7 +116,7 @@ def again(gate: Gate, run: Run, h: float, noisy: bool, nfev: int) -> bool:
     """Whether the answer may have changed: distances have shrunk tenfold, or noise rules where samples had agreed."""
     affordable = (gate.asked + 1) * directions(run) * PER_TEST <= SHARE * run.budget
     in_time = 2 * gate.at <= nfev <= 0.5 * run.budget and gate.asked > 0  # the other regime has as much again
-    return affordable and in_time and gate.quiet and (noisy or h < gate.h / SHRUNK)
+    return affordable and in_time and (noisy or h < gate.h / SHRUNK)
 
 
 def decide(gate: Gate, values: list[Array], nfev: int) -> Gate:
