@@ -1,10 +1,12 @@
 """One generation: mirrored pairs on one xi, the next mean, step size and covariance.
 
     y_j = C^(1/2) z_j,  y_{-j} = -y_j                    orthogonal directions, normal lengths
-    x  <- x + c sigma (sum_j w_j y_j - mean_j y_j)       the better half, by rank; where noise rules, all of them
-                                                         with w_j = -(F_j - mean F) / (s sqrt(lambda mu_eff))
+    x  <- x + eta sigma (sum_j w_j y_j - mean_j y_j)     the better half, by rank; where noise rules, all of them
+                                                         with w_j = -psi((F_j - median F) / s) / sqrt(lambda mu_eff)
     sigma <- sigma exp(c_sigma / d_sigma (|p| / chi - 1))
     C  <- (1 - c_1 - c_mu) C + c_1 p_c p_c' + c_mu sum_j w_j y_j y_j'
+
+Where noise rules, each point is evaluated on two xi's, F_j is the mean, and eta is less than one (see `noise`).
 
 A point outside the domain is moved to the nearest one inside, and what it tells is used where it was evaluated. The
 mean of the y_j is zero, but for points that were moved: at a bound all of them are on one side, and without this term
@@ -35,74 +37,81 @@ ONE_SIDED = 1 / 8
 FLAT = 1.1
 #: The standard deviation of a normal variable, in units of its mean absolute value.
 NORMAL = sqrt(0.5 * pi)
-#: Huber threshold, in standard deviations: 95% as efficient as no threshold where noise is normal.
+#: Huber's threshold, in standard deviations: 95% as efficient as no threshold if noise is normal.
 HUBER = 1.345
 
 
 def requests(far: Far, run: Run, draws: Draws, address: int) -> list[Request]:
-    """The centre and the pairs on one xi; now and then two of the points again on another one."""
-    _, X = _generation(far, run, draws, address)
-    first = [far.x[None], X] if far.shape.full else [X]
+    """The centre and the pairs on one xi, and the pairs that are repeated on another one."""
+    X = _points(far, run, draws, address)
+    points = np.concatenate([far.x[None], X]) if far.shape.full else X
     again = of_noise.repeated(far.noise, len(X) // 2)
-    if not again:
-        return [at(np.concatenate(first))]
-    return [at(np.concatenate(first)), at(X[_pairs(again, len(X))], 1)]
+    return [at(points), at(X[_pairs(again, len(X))], 1)] if again else [at(points)]
 
 
 def advance(far: Far, run: Run, draws: Draws, address: int, values: list[Array]) -> Far:
     """The state after a generation."""
-    d = len(far.x)
-    Z, X = _generation(far, run, draws, address)
-    half = len(X) // 2
-    centre, F = far.shape.full, values[0][far.shape.full :][: len(X)]
-    noisy = of_noise.rules(far.noise)
-    eta, noise = far.noise.rate, _noise(far, F, values[1:])
-    far = far._replace(noise=noise)
-    if not np.isfinite(F).any():  # as a rule the sample has failed as a whole, which says nothing of the step size
-        return far._replace(sigma=far.sigma / FLAT) if centre and np.isfinite(values[0][0]) else far
-    if np.nanmax(F) == np.nanmin(F):
-        longer = FLAT if far.flat >= far.patience else 1.0
-        return far._replace(sigma=_bounded(longer * far.sigma, far.shape, run), flat=far.flat + 1)
-    r = rates(d, len(F), far.shape.full)
-    Y = (X - far.x) / far.sigma  # where it was evaluated
-    if noisy and len(values) > 1:
-        F = 0.5 * (F + values[1])
+    X, first = _points(far, run, draws, address), values[0][far.shape.full :]
+    noisy, eta = of_noise.rules(far.noise), far.noise.rate
+    if len(values) > 1:
+        noise = of_noise.update(far.noise, first[_pairs(len(values[1]) // 2, len(X))], values[1], len(X))
+    else:
+        noise = of_noise.passed(far.noise)
+    F = of_noise.averaged(first, values[1]) if noisy and len(values) > 1 else first
+    if not np.isfinite(F).any() or np.nanmax(F) == np.nanmin(F):
+        return _unseen(far._replace(noise=noise), run, values[0])
     V = F - np.median(F[np.isfinite(F)])
     V = np.where(np.abs(V) < HUGE, V, np.nan)
     far = far._replace(noise=of_noise.seen(noise, V))
+
+    r = rates(len(far.x), len(F), far.shape.full)
+    Y = (X - far.x) / far.sigma  # where it was evaluated
     order = np.argsort(np.where(np.isfinite(F), F, np.inf), kind="stable")
     step = _by_value(far, r, V, Y) if noisy else _by_rank(r, F, Y, order)
     rate = far.noise.rate * far.sigma
     x = run.domain.project(far.x + rate * step)
     step = (x - far.x) / rate  # without what leads out of the domain
-
-    # Step size: by the agreement of successive steps. A step that is longer than chance makes it counts as one that is
-    # not: a single sample may be far steeper than f, and all points of a generation share it. A step by values may also
-    # be shorter, where the sample is flat, which says nothing of the step size either.
-    w = np.sqrt(r.mu_eff) * far.shape.whiten(step)
-    length = float(np.sqrt(w @ w))
-    usual = sqrt(d) / max(length, 1e-300)
-    usual = usual if noisy else min(1.0, usual)
-    path = (1 - r.c_sigma) * far.path + np.sqrt(r.c_sigma * (2 - r.c_sigma)) * w * usual
-    t = far.t + 1
-    size = float(np.sqrt(path @ path))
-    change = float(np.exp(min(1.0, r.c_sigma / r.d_sigma * (size / r.chi - 1.0))))
+    path, long_path, change = _paths(far, r, step, noisy)
     sigma = far.sigma * change * eta / far.noise.rate
-
-    # Covariance. It would grow with every step by values that is longer than usual, and steps with it. Its rates fall
-    # with the share of the squared differences that tells about f: ranks of pure noise would turn it at random.
-    early = size / np.sqrt(1 - (1 - r.c_sigma) ** (2 * t)) < (1.4 + 2 / (d + 1)) * r.chi
-    told = (usual if noisy else 1.0) * step
-    long_path = (1 - r.c_c) * far.long_path + early * np.sqrt(r.c_c * (2 - r.c_c) * r.mu_eff) * told
+    # The rates of the covariance fall with the share of noise: ranks of pure noise would turn it at random.
     C = _covariance(far.shape, slower(r, 1.0 - of_noise.share(far.noise)), long_path, Y[order])
     if not (np.isfinite(C).all() and np.isfinite(x).all()):  # F falls for ever, and here floating point ends
         return far
     shape = decomposed(widened(C, sigma, run.domain.steps(x), len(F)))
     sigma = _bounded(sigma, shape, run)
-    after = far._replace(x=x, sigma=sigma, path=path, long_path=long_path, t=t, shape=shape, flat=0)
-    if far.shape.full:
-        after = _bent(far, after, Y[:half], Y[half:], values[0])
+    after = far._replace(x=x, sigma=sigma, path=path, long_path=long_path, t=far.t + 1, shape=shape, flat=0)
+    after = _bent(far, after, Y, values[0]) if far.shape.full else after
     return after if np.isfinite(after.shape.axes).all() and np.isfinite(after.shape.C).all() else far
+
+
+def _unseen(far: Far, run: Run, F: Array) -> Far:
+    """The state after a generation in which all points have failed, or have the same value."""
+    if far.shape.full and np.isfinite(F[0]) and not np.isfinite(F[1:]).any():
+        return far._replace(sigma=far.sigma / FLAT)  # all but the centre have failed: shorter pairs may do better
+    if not np.isfinite(F).any():  # as a rule the sample has failed as a whole, which says nothing of the step size
+        return far
+    longer = FLAT if far.flat >= far.patience else 1.0
+    return far._replace(sigma=_bounded(longer * far.sigma, far.shape, run), flat=far.flat + 1)
+
+
+def _paths(far: Far, r: Rates, step: Array, noisy: bool) -> tuple[Array, Array, float]:
+    """The two paths after a step, and the factor of the step size, which comes from the agreement of successive steps.
+
+    A step that is longer than chance makes it counts as one that is not: a single sample may be far steeper than f, and
+    all points of a generation share it. A step by values may also be shorter, where the sample is flat, which says
+    nothing of the step size either. The covariance, too, would grow with long steps by values, and steps with it.
+    """
+    d = len(step)
+    w = np.sqrt(r.mu_eff) * far.shape.whiten(step)
+    usual = sqrt(d) / max(float(np.sqrt(w @ w)), 1e-300)
+    usual = usual if noisy else min(1.0, usual)
+    path = (1 - r.c_sigma) * far.path + np.sqrt(r.c_sigma * (2 - r.c_sigma)) * w * usual
+    size = float(np.sqrt(path @ path))
+    change = float(np.exp(min(1.0, r.c_sigma / r.d_sigma * (size / r.chi - 1.0))))
+    early = size / np.sqrt(1 - (1 - r.c_sigma) ** (2 * (far.t + 1))) < (1.4 + 2 / (d + 1)) * r.chi
+    told = (usual if noisy else 1.0) * step
+    long_path = (1 - r.c_c) * far.long_path + early * np.sqrt(r.c_c * (2 - r.c_c) * r.mu_eff) * told
+    return path, long_path, change
 
 
 def _covariance(shape: Shape, r: Rates, long_path: Array, Y: Array) -> Array:
@@ -127,19 +136,21 @@ def _by_rank(r: Rates, F: Array, Y: Array, order: IntArray) -> Array:
 
 
 def _by_value(far: Far, r: Rates, V: Array, Y: Array) -> Array:
-    """The step of the mean where noise rules: each point counts by the deviation V of its value from the mean.
+    """The step of the mean where noise rules: each point counts by the deviation V of its value from the median.
 
-    Sums of values tell about f, the mean of F over samples, and ranks do not: a sample on which F is steep must count
-    for more than one on which it is nearly flat. If values are pure noise, steps are as long as those by ranks.
+    Sums of values tell about f, the mean of F over samples, and ranks do not: they tell about the median, and a sample
+    on which F is steep must count for more than one on which it is nearly flat. Outliers count as Huber's threshold. If
+    values are pure noise, steps are as long as those by ranks.
     """
     V = np.where(np.isfinite(V), V, 0.0) / (NORMAL * far.noise.size)
     step: Array = -np.clip(V, -HUBER, HUBER) @ (Y - Y.mean(axis=0)) / np.sqrt(len(V) * r.mu_eff)
     return step
 
 
-def _bent(far: Far, after: Far, up: Array, down: Array, F: Array) -> Far:
+def _bent(far: Far, after: Far, Y: Array, F: Array) -> Far:
     """The covariance with what the curvatures along the pairs say, but for pairs that the domain has moved."""
-    half = len(up)
+    half = len(Y) // 2
+    up, down = Y[:half], Y[half:]
     k = F[1 : half + 1] + F[half + 1 :] - 2.0 * F[0]
     whole = np.isclose(up, -down, rtol=1e-6, atol=1e-9).all(axis=1) & up.any(axis=1) & np.isfinite(k)
     if not whole.any():
@@ -165,30 +176,20 @@ def _bounded(sigma: float, shape: Shape, run: Run) -> float:
     return float(min(sigma, most, HUGE / axes.max()))
 
 
-def _noise(far: Far, F: Array, again: list[Array]) -> of_noise.Noise:
-    """The record of the noise after a generation, of which some pairs were evaluated again."""
-    if not again:
-        return of_noise.passed(far.noise)
-    first, second = F[_pairs(len(again[0]) // 2, len(F))], again[0]
-    half = len(second) // 2
-    return of_noise.update(far.noise, first[:half] - first[half:], second[:half] - second[half:], len(F))
-
-
 def _pairs(number: int, size: int) -> IntArray:
     """The places of the first pairs among so many points: one side of all pairs, then the other."""
     first = np.arange(number)
     return np.concatenate([first, size // 2 + first])
 
 
-def _generation(far: Far, run: Run, draws: Draws, address: int) -> tuple[Array, Array]:
-    """The normal vectors of a generation, and its points."""
+def _points(far: Far, run: Run, draws: Draws, address: int) -> Array:
+    """The points of a generation; they are made once."""
 
-    def made() -> tuple[Array, Array]:
-        Z = _samples(far, draws, address)
-        return Z, _points(far, run, Z)
+    def made() -> Array:
+        return _inside(far, run, far.sigma * far.shape.stretch(_samples(far, draws, address)))
 
-    pair: tuple[Array, Array] = draws.once(far, address, made)
-    return pair
+    points: Array = draws.once(far, address, made)
+    return points
 
 
 def _samples(far: Far, draws: Draws, address: int) -> Array:
@@ -203,14 +204,13 @@ def _samples(far: Far, draws: Draws, address: int) -> Array:
     return np.concatenate([Z, -Z])
 
 
-def _points(far: Far, run: Run, Z: Array) -> Array:
-    """The points of a generation, moved into the domain. Where noise rules, pairs are nearly symmetric about the mean.
+def _inside(far: Far, run: Run, ways: Array) -> Array:
+    """The points at these ways from the mean, moved into the domain.
 
-    The steps of many generations then average, and a slope that is measured beside the mean would be an error that no
-    average removes.
+    Where noise rules, pairs are nearly symmetric about the mean. The steps of many generations then average, and a
+    slope that is measured beside the mean would be an error that no average removes.
     """
     x, project = far.x, run.domain.project
-    ways = far.sigma * far.shape.stretch(Z)
     points = np.array([project(x + way) for way in ways])
     if of_noise.rules(far.noise) and not np.array_equal(points, x + ways):
         up, down = points[: len(ways) // 2] - x, x - points[len(ways) // 2 :]

@@ -1,10 +1,10 @@
 """How much of a difference is noise, and how long are steps? Pairs of a generation are evaluated again on another xi.
 
-If D and D' are the differences of a pair on two xi's, the mean of D D' is what both have in common, the change of f, and
-the rest of the mean of D^2 is noise: of the sample, or of every evaluation. Where noise rules, all pairs are evaluated
-again: the mean of the two values has half the variance, so nothing is lost, and every generation measures the noise.
+If D and D' are the differences of a pair on two xi's, the mean of D D' is what both have in common, the change of f,
+and the rest of the mean of D^2 is noise: of the sample, or of every evaluation. Where noise rules, all pairs are
+evaluated again: the mean of two values has half the variance, so nothing is lost, and every generation measures it.
 
-    snr = E[D D'] / (E[D^2] - E[D D']),    eta <- min(1, eta exp(min(gamma eta, gamma) clip(snr / eta - 1, -1, 1)))
+    snr = E[D D'] / (E[D^2] - E[D D']),    eta <- min(1, eta exp(gamma eta clip(snr / eta - 1, -1, 1)))
 
 The mean moves by eta times the usual step. So the steps of many generations average, and eta grows again where noise
 falls. When eta changes, the step size is divided by it: points move apart, and the mean moves as far as before. This is
@@ -20,7 +20,7 @@ import numpy as np
 
 from poem_cma._types import Array
 
-__all__ = ["CUT", "Noise", "begin", "passed", "repeated", "rules", "seen", "share", "update"]
+__all__ = ["Noise", "averaged", "begin", "passed", "repeated", "rules", "seen", "share", "update"]
 
 #: Memory of the noise measurement, and its minimum, in repetitions.
 MEMORY, NEEDED = 10.0, 3.0
@@ -28,7 +28,7 @@ MEMORY, NEEDED = 10.0, 3.0
 RECENT = 5.0
 #: Noise rules above this share of the squared differences.
 RULES = 0.5
-#: The published rate of change of the learning rate: as fast as the learning rate itself, times gamma.
+#: The learning rate changes by at most this fraction of itself in a measurement (published default).
 GAMMA = 0.1
 #: Differences and values beyond this multiple of typical ones are cut as outliers.
 CUT = 3.0
@@ -87,8 +87,17 @@ def passed(noise: Noise) -> Noise:
     return noise._replace(wait=noise.wait - 1)
 
 
-def update(noise: Noise, D: Array, E: Array, size: int) -> Noise:
-    """With the differences of some pairs on a xi and on another one; a generation has so many points."""
+def averaged(F: Array, G: Array) -> Array:
+    """The means of values on two xi's; of the one that is known, if the other evaluation has failed."""
+    return np.where(np.isfinite(F), np.where(np.isfinite(G), 0.5 * F + 0.5 * G, F), G)
+
+
+def update(noise: Noise, first: Array, again: Array, size: int) -> Noise:
+    """With the values of some pairs on a xi and on another one, one side before the other.
+
+    A generation has so many points.
+    """
+    D, E = (F[: len(F) // 2] - F[len(F) // 2 :] for F in (first, again))
     known = np.isfinite(D + E)
     D, E = D[known], E[known]
     if not len(D):
