@@ -54,20 +54,18 @@ def advance(far: Far, run: Run, draws: Draws, address: int, values: list[Array])
     X, first = _points(far, run, draws, address), values[0][far.shape.full :]
     noisy, eta = of_noise.rules(far.noise), far.noise.rate
     if len(values) > 1:
-        noise = of_noise.update(far.noise, first[_pairs(len(values[1]) // 2, len(X))], values[1], len(X))
+        noise = of_noise.update(far.noise, first, _pairs(len(values[1]) // 2, len(X)), values[1])
     else:
         noise = of_noise.passed(far.noise)
     F = of_noise.averaged(first, values[1]) if noisy and len(values) > 1 else first
     if not np.isfinite(F).any() or np.nanmax(F) == np.nanmin(F):
         return _unseen(far._replace(noise=noise), run, values[0])
-    V = F - np.median(F[np.isfinite(F)])
-    V = np.where(np.abs(V) < HUGE, V, np.nan)
-    far = far._replace(noise=of_noise.seen(noise, V))
+    far = far._replace(noise=of_noise.seen(noise, F))
 
     r = rates(len(far.x), len(F), far.shape.full)
     Y = (X - far.x) / far.sigma  # where it was evaluated
     order = np.argsort(np.where(np.isfinite(F), F, np.inf), kind="stable")
-    step = _by_value(far, r, V, Y) if noisy else _by_rank(r, F, Y, order)
+    step = _by_value(far, r, F, Y) if noisy else _by_rank(r, F, Y, order)
     rate = far.noise.rate * far.sigma
     x = run.domain.project(far.x + rate * step)
     step = (x - far.x) / rate  # without what leads out of the domain
@@ -135,14 +133,15 @@ def _by_rank(r: Rates, F: Array, Y: Array, order: IntArray) -> Array:
     return step
 
 
-def _by_value(far: Far, r: Rates, V: Array, Y: Array) -> Array:
-    """The step of the mean where noise rules: each point counts by the deviation V of its value from the median.
+def _by_value(far: Far, r: Rates, F: Array, Y: Array) -> Array:
+    """The step of the mean where noise rules: each point counts by how far its value is from the median.
 
     Sums of values tell about f, the mean of F over samples, and ranks do not: they tell about the median, and a sample
     on which F is steep must count for more than one on which it is nearly flat. Outliers count as Huber's threshold. If
     values are pure noise, steps are as long as those by ranks.
     """
-    V = np.where(np.isfinite(V), V, 0.0) / (NORMAL * far.noise.size)
+    V = (F - np.median(F[np.isfinite(F)])) / (NORMAL * far.noise.size)
+    V = np.where(np.abs(F) < HUGE, V, 0.0)
     step: Array = -np.clip(V, -HUBER, HUBER) @ (Y - Y.mean(axis=0)) / np.sqrt(len(V) * r.mu_eff)
     return step
 

@@ -14,7 +14,7 @@ the learning rate adaptation of Nomura, Akimoto and Ono (2023), with a signal-to
 from __future__ import annotations
 
 from math import ceil, exp
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -72,11 +72,16 @@ def rules(noise: Noise) -> bool:
     return share(noise) > RULES
 
 
-def seen(noise: Noise, V: Array) -> Noise:
-    """The record with another generation, whose values deviate from their mean by V. An outlier counts as CUT."""
-    known = np.abs(V[np.isfinite(V)])
-    size = float(known.mean()) if len(known) else 0.0
-    if not size:
+def deviation(F: Array) -> float:
+    """The mean deviation of values from their median; NaN where none is known."""
+    known = F[np.isfinite(F)]
+    return float(np.mean(np.abs(known - np.median(known)))) if len(known) else np.nan
+
+
+def seen(noise: Noise, F: Array) -> Noise:
+    """The record with the values of another generation. One of outliers counts as CUT."""
+    size = deviation(F)
+    if not size > 0.0:
         return noise
     before = noise.size or size
     return noise._replace(size=before + (min(size, CUT * before) - before) / RECENT)
@@ -92,12 +97,14 @@ def averaged(F: Array, G: Array) -> Array:
     return np.where(np.isfinite(F), np.where(np.isfinite(G), 0.5 * F + 0.5 * G, F), G)
 
 
-def update(noise: Noise, first: Array, again: Array, size: int) -> Noise:
-    """With the values of some pairs on a xi and on another one, one side before the other.
+def update(noise: Noise, F: Array, places: Any, again: Array) -> Noise:
+    """With the values of a generation, and with those at some places, one side of pairs before the other, once more.
 
-    A generation has so many points.
+    Differences are measured by the size of the values: that falls as the search converges, and the first generations
+    would outweigh all others.
     """
-    D, E = (F[: len(F) // 2] - F[len(F) // 2 :] for F in (first, again))
+    half, size = len(again) // 2, deviation(F)
+    D, E = ((G[:half] - G[half:]) / size for G in (F[places], again))
     known = np.isfinite(D + E)
     D, E = D[known], E[known]
     if not len(D):
@@ -115,7 +122,7 @@ def update(noise: Noise, first: Array, again: Array, size: int) -> Noise:
         wait=min(2 ** max(clean - 2, 0), SELDOM) - 1,
     )
     if noise.seen >= NEEDED and not clean:
-        noise = noise._replace(wait=ceil(2.0 / (COST * size)) - 1)
+        noise = noise._replace(wait=ceil(2.0 / (COST * len(F))) - 1)
     return noise._replace(rate=_learning_rate(noise))
 
 
@@ -123,4 +130,4 @@ def _learning_rate(noise: Noise) -> float:
     """The next learning rate."""
     noisy = share(noise)
     more = min(max((1.0 - noisy) / max(noisy * noise.rate, 1e-300) - 1.0, -1.0), 1.0)
-    return min(1.0, noise.rate * exp(GAMMA * noise.rate * more))
+    return min(1.0, noise.rate * exp(GAMMA * noise.rate**2 * more))
