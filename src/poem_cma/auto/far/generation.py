@@ -51,6 +51,7 @@ def requests(far: Far, run: Run, draws: Draws, address: int) -> list[Request]:
 
 def advance(far: Far, run: Run, draws: Draws, address: int, values: list[Array]) -> Far:
     """The state after a generation."""
+    values = [np.where(np.abs(F) < HUGE, F, np.nan) for F in values]
     X, first = _points(far, run, draws, address), values[0][far.shape.full :]
     noisy, eta = of_noise.rules(far.noise), far.noise.rate
     if len(values) > 1:
@@ -141,7 +142,7 @@ def _by_value(far: Far, r: Rates, F: Array, Y: Array) -> Array:
     values are pure noise, steps are as long as those by ranks.
     """
     V = (F - np.median(F[np.isfinite(F)])) / (NORMAL * far.noise.size)
-    V = np.where(np.abs(F) < HUGE, V, 0.0)
+    V = np.where(np.isfinite(V), V, 0.0)
     step: Array = -np.clip(V, -HUBER, HUBER) @ (Y - Y.mean(axis=0)) / np.sqrt(len(V) * r.mu_eff)
     return step
 
