@@ -17,7 +17,7 @@ from poem_cma.run.loop import perform
 from poem_cma.run.randomness import make_seed
 from poem_cma.run.settings import Problem, Search, Stops
 from poem_cma.run.stops import Watch
-from poem_cma.run.together import Together
+from poem_cma.run.replicas import SharedCalls
 
 __all__ = ["replicate"]
 
@@ -93,4 +93,4 @@ def _replicas(problem: Problem, search: Search, stops: Stops, seeds: Iterable[in
     starts = np.atleast_2d(np.asarray(x0)) if np.ndim(x0) == 2 else [x0]
     watch, calls = Watch(stops), calls_of(search)
     runs = [direct(problem, search._replace(x0=start, seed=seed), calls) for start in starts for seed in seeds]
-    return perform(runs, Together(problem, one_step=watch.looks), watch, calls)
+    return perform(runs, SharedCalls(problem, one_step=watch.looks), watch, calls)

@@ -2,7 +2,7 @@
 
 How values are found is the business of an `Evaluator`: `run.direct` calls the function where the loop runs, and
 `run.dispatch` hands the calls to workers and keeps them in a store. One run goes on `alone`; many are
-advanced by `run.together`, with calls that they share. The outcome is the same, bit for bit.
+advanced by `run.replicas`, with calls that they share. The outcome is the same, bit for bit.
 """
 
 from __future__ import annotations

@@ -19,12 +19,12 @@ from poem_cma.run.oracle import Oracle, in_rows, one_for_each
 from poem_cma.run.settings import Problem
 from poem_cma.run.vectorized import ROWS_AT_ONCE, ask_rows, joined, tell_rows
 
-__all__ = ["Together"]
+__all__ = ["SharedCalls"]
 
 Runs = Sequence[Direct]
 
 
-class Together:
+class SharedCalls:
     """Advances runs of the same problem together, as far as that is possible."""
 
     def __init__(self, problem: Problem, one_step: bool) -> None:
