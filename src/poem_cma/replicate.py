@@ -15,9 +15,9 @@ from poem_cma.run.algorithm import Method
 from poem_cma.run.front import calls_of, direct
 from poem_cma.run.loop import perform
 from poem_cma.run.randomness import make_seed
+from poem_cma.run.replicas import SharedCalls
 from poem_cma.run.settings import Problem, Search, Stops
 from poem_cma.run.stops import Watch
-from poem_cma.run.replicas import SharedCalls
 
 __all__ = ["replicate"]
 
