@@ -84,7 +84,7 @@ def perform(runs: Sequence[R], advance: Advance[R], watch: Watch, calls: Calls, 
         except EvaluationError as error:
             for run in runs:
                 run.pause()
-            failed = next(run for run in runs if run.first_failure is not None)
+            failed = next((run for run in runs if run.first_failure is not None), runs[0])
             error.result = failed.opt.result(Status.FAILURES, str(error))
             raise
     return results
