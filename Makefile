@@ -52,7 +52,9 @@ gallery: $(INSTALLED)  ## the examples beside what one would have picked otherwi
 	  $(BIN)/python examples/$$page.py --out results/gallery || exit 1; echo; done
 	@$(BIN)/python docs/gallery_tables.py results/gallery
 
-test: lint types doctest tests  ## everything CI runs
+test: lint  ## everything CI runs
+	@$(MAKE) --no-print-directory --jobs=2 types doctest
+	@$(MAKE) --no-print-directory tests
 
 lint: $(INSTALLED)  ## style
 	@echo "== lint"
@@ -67,9 +69,9 @@ doctest: $(INSTALLED)  ## the examples in the docstrings
 	@echo "== doctests"
 	@$(BIN)/pytest --quiet --doctest-modules --ignore-glob='*/torch/kernels.py' src
 
-tests: $(INSTALLED)  ## the tests
+tests: $(INSTALLED)  ## the tests; each process begins with one half of them, so that files are not taken apart
 	@echo "== tests"
-	@$(BIN)/pytest --quiet --numprocesses=2
+	@$(BIN)/pytest --quiet --numprocesses=2 --dist=worksteal
 
 fuzz: $(INSTALLED)  ## command lines and settings files at random, for ten minutes or so
 	@echo "== fuzz"

@@ -6,6 +6,7 @@ Functions are those of a point and of the number of a sample, so that whoever ca
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,9 +25,16 @@ class Case(NamedTuple):
     phase: str
 
 
+#: The same run is made many times: what its samples and evaluations draw is remembered.
+remembered = lru_cache(maxsize=2**16)
+
+
+@remembered
 def numbers(n: int, size: int) -> np.ndarray:
     """Random numbers of sample n."""
-    return np.random.default_rng(n).normal(size=size)
+    found = np.random.default_rng(n).normal(size=size)
+    found.flags.writeable = False
+    return found
 
 
 def logistic(x: np.ndarray, n: int) -> float:
@@ -53,19 +61,21 @@ def kinked(x: np.ndarray, n: int) -> float:
 
 def shaken(x: np.ndarray, n: int) -> float:
     """Far: every evaluation has noise of its own."""
-    return logistic(x, n) + 0.1 * np.random.default_rng(_address(x, n)).normal()
+    return logistic(x, n) + 0.1 * own(x.tobytes(), n)[0]
 
 
-def _address(x: np.ndarray, n: int) -> list[int]:
-    """What only this point and this sample have."""
-    return [n, *np.frombuffer(np.ascontiguousarray(x), dtype=np.uint32)]
+@remembered
+def own(x: bytes, n: int) -> tuple[float, float]:
+    """A normal and a uniform number of this point and this sample alone."""
+    address = [n, *np.frombuffer(x, dtype=np.uint32)]
+    return float(np.random.default_rng(address).normal()), float(np.random.default_rng(address).random())
 
 
 def failing(fun: Callable[[np.ndarray, int], float]) -> Callable[[np.ndarray, int], float]:
     """A tenth of the calls fails, as a function of the point and the sample."""
 
     def unreliable(x: np.ndarray, n: int) -> float:
-        u = np.random.default_rng(_address(x, n)).random()
+        u = own(x.tobytes(), n)[1]
         if u < 0.05:
             raise RuntimeError("the simulator crashed")
         return np.nan if u < 0.1 else fun(x, n)

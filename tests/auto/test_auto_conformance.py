@@ -84,7 +84,7 @@ def test_saving_and_loading_in_every_phase(method: str, name: str, domain: str, 
         new = state_of(opt).phase not in phases
         phases.add(state_of(opt).phase)
         k += 1
-        if new or k % 7 == 0:  # a probe that is in flight is asked again
+        if new or k % 29 == 0:  # a probe that is in flight is asked again
             opt.save(tmp_path / "run")
             opt = pc.Optimizer.load(tmp_path / "run")
             again = opt.ask()
@@ -96,7 +96,7 @@ def test_saving_and_loading_in_every_phase(method: str, name: str, domain: str, 
             )
             probe = again
         told(opt, probe, f)
-        if k % 11 == 0:
+        if k % 37 == 0:
             opt.save(tmp_path / "run")
             opt = pc.Optimizer.load(tmp_path / "run")
     assert bits(opt.result()) == expected

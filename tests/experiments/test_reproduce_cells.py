@@ -16,7 +16,7 @@ from poem_cma.experiments.campaign.cells import Cell
 from poem_cma.experiments.reproduce.fig2 import METHODS
 from poem_cma.experiments.reproduce.plan import COMPUTE, TOGETHER, cells_of, groups, missing, work
 from poem_cma.experiments.reproduce.scale import FULL, QUICK
-from poem_cma.run.joint import JointRuns
+from poem_cma.run.joint import JointRuns, joint
 
 CELL = Cell("toy", {"name": "a", "size": 3, "list": (1, 2), "nothing": None})
 ARRAYS = {"x": np.arange(3.0), "n": 7, "far": np.inf}
@@ -98,13 +98,13 @@ def test_runs_that_are_computed_together_have_the_bytes_of_runs_alone(tmp_path: 
     assert len(chosen) == 3 * len(METHODS)
     joined = 0
 
-    def count(opts: Any) -> JointRuns:
+    def count(opts: Any, before: Any) -> JointRuns:
         nonlocal joined
         joined += 1
-        return JointRuns(opts)
+        return joint(opts, before)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("poem_cma.experiments.reproduce.runs.JointRuns", count)
+        patch.setattr("poem_cma.experiments.reproduce.runs.joint", count)
         for what, group in chosen.items():
             before = joined
             work(tmp_path / "together", group)

@@ -194,8 +194,8 @@ def numb(x: np.ndarray, i: int) -> float:
 
 def test_what_waits_at_a_worker_that_dies_is_not_to_blame() -> None:
     """No call may be made twice, and only those that kill their process are lost."""
-    found = run(deadly, ahead=7, budget=120, workers=pc.Workers(2, retries=0))
-    expected = run(numb, ahead=7, budget=120)
+    found = run(deadly, ahead=7, budget=60, workers=pc.Workers(2, retries=0))
+    expected = run(numb, ahead=7, budget=60)
     assert found.x.tobytes() == expected.x.tobytes()
     assert found.failures == expected.failures > 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -29,6 +30,26 @@ class Shy:
         raise ArithmeticError("not tomorrow")
 
 
+class LeavingError(Exception):
+    """Whose text is looked for outside of this process."""
+
+    def __str__(self) -> str:
+        sys.exit("no text")
+
+    def __reduce__(self) -> Any:
+        sys.exit("no bytes")
+
+
+class Leaving:
+    """A value that ends whoever looks at it."""
+
+    def __float__(self) -> float:
+        sys.exit("no number")
+
+    def __repr__(self) -> str:
+        raise GeneratorExit
+
+
 class Own(float):
     """A kind of float that does not like to be one."""
 
@@ -43,6 +64,14 @@ def raises(error: Exception) -> Any:
 ODD = {
     "surrogate": (lambda: raises(RuntimeError("caf\udce9")), r"fun raised RuntimeError: caf\udce9"),
     "mute": (lambda: raises(MuteError()), "fun raised MuteError (whose text cannot be had: its __str__ raised Zero"),
+    "leaving": (
+        lambda: raises(LeavingError()),
+        "fun raised LeavingError (whose text cannot be had: its __str__ raised SystemExit)",
+    ),
+    "leaving value": (
+        lambda: Leaving(),
+        "fun must return a number, but returned a value of type Leaving (SystemExit: no number)",
+    ),
     "huge integer": (lambda: 10**400, "fun must return a number, but returned 1000000000"),
     "huger integer": (lambda: -(10**5000), "fun must return a number, but returned a value of type int"),
     "masked": (
@@ -138,3 +167,16 @@ def test_on_failure_raise_chains_an_exception_without_a_text() -> None:
     with pytest.raises(pc.EvaluationError, match=r"fun raised MuteError \(whose text cannot be had") as caught:
         run(odd(lambda: raises(MuteError())), on_failure="raise")
     assert isinstance(caught.value.__cause__, MuteError)
+
+
+def test_the_first_exceptions_are_raised_even_if_they_have_no_text() -> None:
+    with pytest.raises(LeavingError):
+        run(lambda x, i: raises(LeavingError()))
+
+
+def test_ctrl_c_is_heard_while_an_exception_is_put_into_words() -> None:
+    class SlowError(Exception):
+        def __str__(self) -> str:
+            raise KeyboardInterrupt
+
+    assert "interrupted" in run(odd(lambda: raises(SlowError()))).message

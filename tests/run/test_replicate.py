@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -145,3 +146,98 @@ def test_single_precision() -> None:
     for seed, result in enumerate(pc.replicate(kinks, x0, seeds=range(3), **options)):
         assert result.x.dtype == np.float32
         assert_same(result, pc.minimize(kinks, x0, seed=seed, **options))
+
+
+# What ends runs: the loop is that of single runs.
+
+
+class Seen:
+    """A callback that notes what it sees of each seed, and ends some runs."""
+
+    def __init__(self, last: dict[int, int]) -> None:
+        self.last = last  # steps by seed
+        self.steps: dict[int, list[int]] = {}
+
+    def __call__(self, intermediate_result: pc.Result) -> None:
+        steps = self.steps.setdefault(intermediate_result.seed, [])
+        steps.append(intermediate_result.nit)
+        if len(steps) >= self.last.get(intermediate_result.seed, 1000):
+            raise StopIteration
+
+
+@pytest.mark.parametrize("vectorized", [False, "rows"])
+@pytest.mark.parametrize("method", ["poem", "auto"])
+def test_a_callback_ends_its_run_and_no_other(method: str, vectorized: Any) -> None:
+    options: dict[str, Any] = {"method": method, "budget": 500, "vectorized": vectorized, "sample": draw}
+    last = {0: 1, 1: 30, 3: 7}
+    seen = Seen(last)
+    results = pc.replicate(hinge, np.zeros(D), seeds=range(5), callback=seen, **options)
+    for seed, result in enumerate(results):
+        alone = Seen(last)
+        assert_same(result, pc.minimize(hinge, np.zeros(D), seed=seed, callback=alone, **options))
+        assert seen.steps[seed] == alone.steps[seed]
+        assert ("the callback stopped the run" in result.message) == (seed in last)
+    assert len(seen.steps[1]) == 30
+
+
+@pytest.mark.parametrize("vectorized", [False, "rows"])
+def test_every_run_stops_at_the_target(vectorized: Any) -> None:
+    options: dict[str, Any] = {"method": "poem", "budget": 3000, "vectorized": vectorized, "target": 1.0}
+    results = pc.replicate(kinks, np.zeros(D), seeds=range(5), **options)
+    for seed, result in enumerate(results):
+        assert_same(result, pc.minimize(kinks, np.zeros(D), seed=seed, **options))
+    assert "target of 1" in results[0].message
+    assert len({result.nit for result in results}) > 1
+
+
+def test_the_time_limit_is_that_of_all_runs() -> None:
+    def slow(X: np.ndarray) -> np.ndarray:
+        time.sleep(0.002)
+        return kinks(X)
+
+    options: dict[str, Any] = {"method": "poem", "budget": 100_000, "vectorized": "rows", "evaluate": 0}
+    results = pc.replicate(slow, np.zeros(D), seeds=range(4), time_limit=0.2, **options)
+    assert {result.message for result in results} == {"the time limit of 0.2 s is reached"}
+    assert all(2 <= result.nfev <= 400 for result in results)
+
+
+@pytest.mark.parametrize("vectorized", [False, "rows"])
+def test_ctrl_c_ends_all_runs_with_their_results_so_far(vectorized: Any) -> None:
+    calls = 0
+
+    def interrupted(X: np.ndarray) -> np.ndarray:
+        nonlocal calls
+        calls += 1
+        if calls > 60:
+            raise KeyboardInterrupt
+        return kinks(X)
+
+    results = pc.replicate(
+        interrupted, np.zeros(D), seeds=range(4), method="poem", budget=1000, vectorized=vectorized
+    )  # fmt: skip
+    assert [result.message for result in results] == ["interrupted; this is the result so far"] * 4
+    assert [result.nfev for result in results] == [2 * (60 if vectorized else 7)] * 4  # whole steps of all four
+
+
+def test_an_error_brings_the_result_of_the_run_that_failed() -> None:
+    def fails_far_out(x: np.ndarray) -> float:
+        return float("nan") if x[0] > 0.15 else float(kinks(x))
+
+    options: dict[str, Any] = {"method": "poem", "budget": 2000, "on_failure": "raise"}
+    with pytest.raises(pc.EvaluationError) as caught:
+        pc.replicate(fails_far_out, np.zeros(D), seeds=range(3), **options)
+    result = caught.value.result
+    with pytest.raises(pc.EvaluationError) as alone:
+        pc.minimize(fails_far_out, np.zeros(D), seed=result.seed, **options)
+    assert_same(result, alone.value.result)
+    assert result.nit > 1
+
+
+def test_points_of_callbacks_have_the_form_of_x0() -> None:
+    seen = []
+    pc.replicate(
+        lambda p: float(abs(p["a"] - 0.3).sum()), {"a": np.zeros(3)}, seeds=range(2), method="poem", budget=60,
+        callback=lambda x: seen.append(x["a"].shape),
+    )  # fmt: skip
+    assert set(seen) == {(3,)}
+    assert len(seen) == 2 * ((60 - 20) // 2)

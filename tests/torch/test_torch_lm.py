@@ -18,7 +18,7 @@ def test_it_learns_in_every_precision_and_never_ends_above_its_first_loss(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(torch_lm, "RATES", {"full": (3e-4,), "lora": (3e-3,)})
-    command = ["torch_lm.py", "--size", "cut", "--passes", "600", "--seeds", "1", "--out", str(tmp_path)]
+    command = ["torch_lm.py", "--size", "cut", "--passes", "300", "--seeds", "1", "--out", str(tmp_path)]
     monkeypatch.setattr(sys, "argv", command)
     torch_lm.main()
     results = [json.loads(line) for line in (tmp_path / "torch_lm.jsonl").read_text().splitlines()]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from poem_cma._types import Array
+from poem_cma._types import Array, Series
 from poem_cma.paper import theory
 
 if TYPE_CHECKING:
@@ -53,8 +53,8 @@ class Spectrum:
         The eigenvalue of the directions that are not in `vectors`.
     """
 
-    eigenvalues: Array
-    vectors: Array
+    eigenvalues: Series
+    vectors: Series
     effective_dimension: float
     condition: float
     rank: int

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from poem_cma._types import Array
+from poem_cma._types import Array, Size, Unknown, Value
 from poem_cma.paper.algorithm_2 import Spectrum
 from poem_cma.paper.directions import Anisotropic, Search
 from poem_cma.run.algorithm import Run
@@ -28,18 +28,18 @@ class Gradients(NamedTuple):
     steepest slope seen. It cancels from every step, exactly, and lets F have values of 1e-300 or 1e300.
     """
 
-    G: float
+    G: Size
     late: float  # twice the sum of <g, gradients that have come in since g was asked>; see `_behind`
-    unit: float  # zero until a slope is not
+    unit: Size  # zero until a slope is not
     flat: bool  # whether G is zero
 
 
 class Weights(NamedTuple):
     """The sums that averages of the iterates are made of, and the best average so far."""
 
-    unit: float  # a power of two next to r_eps: without it weighted points near 1e-300 would be zero
-    weight: float  # of x_t in the average, in units of it
-    weight_sum: float  # over k < t
+    unit: Size  # a power of two next to r_eps: without it weighted points near 1e-300 would be zero
+    weight: Size  # of x_t in the average, in units of it
+    weight_sum: Size  # over k < t
     weighted_x: Array  # sum of weight times x_k, k < t
     best_score: float  # of the averages that were overtaken
     best_average: Array
@@ -48,10 +48,10 @@ class Weights(NamedTuple):
 class LastStep(NamedTuple):
     """What the history records of a step, and what values have been lately."""
 
-    eta: float
-    g_norm: float
-    value: float  # smoothed over recent steps
-    spread: float  # how far values are from it
+    eta: Unknown
+    g_norm: Unknown
+    value: Value  # smoothed over recent steps
+    spread: Unknown  # how far values are from it
 
 
 class State(NamedTuple):
@@ -62,10 +62,10 @@ class State(NamedTuple):
     stage: str
     t: int
     x: Array
-    r: float  # |x_t - x_0|
-    r_bar: float  # the largest so far, and at least r_eps
-    mu: float
-    h: float  # the distance that differences are taken over, where it is not mu
+    r: Size  # |x_t - x_0|
+    r_bar: Size  # the largest so far, and at least r_eps
+    mu: Size
+    h: Size  # the distance that differences are taken over, where it is not mu
     gradients: Gradients
     weights: Weights
     last: LastStep

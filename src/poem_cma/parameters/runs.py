@@ -30,10 +30,8 @@ def flat_run(
 ) -> Result:
     """A run on vectors, with points in the form of x0 wherever the user meets them."""
     form = typed(form, search)
-    if stops.callback is not None:
-        stops = stops._replace(callback=_callback(stops.callback, form))
     with nested_errors(form):
-        result = run(*flat(form, problem, search), stops, place)
+        result = run(*flat(form, problem, search, stops), place)
     return nested(result, form)
 
 
@@ -42,12 +40,14 @@ def typed(form: Structure, search: Search) -> Structure:
     return form.with_integers(form.domain(search.domain))
 
 
-def flat(form: Structure, problem: Problem, search: Search) -> tuple[Problem, Search]:
-    """The same problem and search on vectors."""
+def flat(form: Structure, problem: Problem, search: Search, stops: Stops) -> tuple[Problem, Search, Stops]:
+    """The same problem, search and reasons to stop on vectors."""
     x0 = search.x0
     start = replace(x0, x=form.flatten(x0.x)) if isinstance(x0, Result) else form.flatten(x0)
-    return problem._replace(fun=form.objective(problem.fun, problem.vectorized)), search._replace(
-        x0=start, domain=form.domain(search.domain), scale=form.scale(search.scale)
+    return (
+        problem._replace(fun=form.objective(problem.fun, problem.vectorized)),
+        search._replace(x0=start, domain=form.domain(search.domain), scale=form.scale(search.scale)),
+        stops if stops.callback is None else stops._replace(callback=_callback(stops.callback, form)),
     )
 
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from poem_cma._types import Array, IntArray
+from poem_cma._types import Array, IntArray, Size, Unknown
 from poem_cma.paper.differences import Difference
 from poem_cma.paper.directions import Search
 
@@ -38,15 +38,15 @@ class Run(NamedTuple):
     method: Method
     x0: Array
     domain: Any
-    budget: float  # calls, or inf
+    budget: Size  # calls, or inf
     batch: int  # independent probes a step
     ahead: int  # steps that are asked before the one under way is complete
     paired: bool  # the points of a probe share their xi
-    initial_distance: float  # r_eps
-    steps: float  # T
-    diameter: float  # D_X
-    lipschitz: float  # L
-    distance: float  # s_0
+    initial_distance: Size  # r_eps
+    steps: Unknown  # T
+    diameter: Unknown  # D_X
+    lipschitz: Unknown  # L
+    distance: Unknown  # s_0
     pairs: int  # M of Algorithm 2
     remark: str = ""  # what the user should know at the end
     sampled: bool = True  # whether there are xi's, as far as it is known

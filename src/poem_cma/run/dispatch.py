@@ -48,8 +48,8 @@ class Dispatch:
         self, opt: Optimizer, crew: Crew, store: Store | NoStore, objective: Objective, failure: str | None = None,
         budget: float | None = None,
     ) -> None:  # fmt: skip
-        self.crew, self.first_failure = crew, failure
-        self._opt, self._store, self._objective, self._budget = opt, store, objective, budget
+        self.opt, self.crew, self.first_failure = opt, crew, failure
+        self._store, self._objective, self._budget = store, objective, budget
         self._measured = {n: call.value for n, call in store.measured.items()}
         self._order: deque[Pending] = deque()  # in which probes are told
         self._by_id: dict[int, Pending] = {}
@@ -86,14 +86,14 @@ class Dispatch:
 
     def _ended(self) -> bool:
         """Whether the run is over, once it has taken up its new budget."""
-        if self._budget is not None and not self._store.replaying and between_stages(self._opt):
-            change_budget(self._opt, self._budget)
+        if self._budget is not None and not self._store.replaying and between_stages(self.opt):
+            change_budget(self.opt, self._budget)
             self._budget = None
             self.snapshot()
-        return self._opt.done
+        return self.opt.done
 
     def _tell_the_first(self) -> None:
-        opt, pending = self._opt, self._order.popleft()
+        opt, pending = self.opt, self._order.popleft()
         del self._by_id[pending.probe.id]
         if pending.failure is not None:
             self._note_failure(pending)
@@ -113,7 +113,7 @@ class Dispatch:
 
     def _ask(self) -> None:
         """Ask for as much as the workers can use."""
-        while self.crew.room > 0 and len(self._order) < MOST_WAITING and (probe := self._opt.ask()) is not None:
+        while self.crew.room > 0 and len(self._order) < MOST_WAITING and (probe := self.opt.ask()) is not None:
             self._take(probe)
             if self._store.replaying and not self._order[0].left:
                 return  # what is known is told first
@@ -196,7 +196,7 @@ class Dispatch:
     def snapshot(self, **documents: Any) -> None:
         """Keep the state; probes that were asked and not told are asked again when the run goes on."""
         untold = {pending.probe.id for pending in self._order}
-        self._store.snapshot(self._opt, self.first_failure, untold, self._status(), **documents)
+        self._store.snapshot(self.opt, self.first_failure, untold, self._status(), **documents)
 
     def measure(self, points: list[Array], wanted: int, most: int) -> Array:
         """Values (points, samples) on common fresh samples, by at most so many calls; those known before are used."""
@@ -250,7 +250,7 @@ class Dispatch:
 
     def _status(self) -> dict[str, Any]:
         """Where the run is, for those who look at the store."""
-        now = standing(self._opt)._asdict()
+        now = standing(self.opt)._asdict()
         del now["dimension"]
         return now | {"busy": self.crew.busy, "workers": self.crew.workers, "time": time.time(), "pid": os.getpid()}
 

@@ -6,6 +6,8 @@ import pickle
 import traceback
 from typing import Any, NoReturn
 
+from poem_cma.run.failures import tried
+
 __all__ = ["FIRST", "Failure", "reraise", "trace_of"]
 
 #: If so many calls raise before one returns a number, the function is taken for broken.
@@ -33,9 +35,8 @@ class Failure(str):
         trace = self.trace
         if self.error is not None and self.error.__traceback__ is not None:
             trace = "".join(traceback.format_exception(self.error))
-        try:
-            pickle.loads(pickle.dumps(self.error))
-        except Exception:
+        _, unsent = tried(lambda error: pickle.loads(pickle.dumps(error)), self.error)
+        if unsent is not None:
             return Failure, (str(self), RuntimeError(str(self)), trace)
         return Failure, (str(self), self.error, trace)
 

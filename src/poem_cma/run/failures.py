@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 
-__all__ = ["LONGEST", "brief", "described", "printable", "shortened"]
+__all__ = ["LONGEST", "brief", "described", "printable", "shortened", "tried"]
 
 #: Characters of a text that are kept; of a longer one the beginning and the end, where tracebacks have their reason.
 LONGEST = 4000
@@ -14,6 +15,26 @@ LONGEST = 4000
 _BEGINNING = 1000  # characters
 
 _BRIEF = 60  # characters of a value
+
+T = TypeVar("T")
+
+
+def tried(call: Callable[[Any], T], value: Any) -> tuple[T | None, BaseException | None]:
+    """What a call returns that runs methods of the user's own class, or what it raises: no SystemExit ends the run.
+
+    Examples
+    --------
+    >>> tried(float, "0.5")
+    (0.5, None)
+    >>> tried(float, None)[1]
+    TypeError("float() argument must be a string or a real number, not 'NoneType'")
+    """
+    try:
+        return call(value), None
+    except KeyboardInterrupt:  # Ctrl-C
+        raise
+    except BaseException as error:
+        return None, error
 
 
 def described(error: BaseException) -> str:
@@ -25,9 +46,8 @@ def described(error: BaseException) -> str:
     'ValueError: a bad sample'
     """
     name = type(error).__name__
-    try:
-        text = str(error)
-    except Exception as other:
+    text, other = tried(str, error)
+    if text is None:
         return shortened(f"{name} (whose text cannot be had: its __str__ raised {type(other).__name__})")
     return shortened(f"{name}: {text}")
 
@@ -67,8 +87,7 @@ def brief(value: Any) -> str:
     """
     if isinstance(value, np.ndarray):
         return f"an array of shape {value.shape}"
-    try:
-        text = repr(value)
-    except Exception:
+    text, _ = tried(repr, value)
+    if text is None:
         return f"a value of type {type(value).__name__}"
     return shortened(text if len(text) <= _BRIEF else text[: _BRIEF - 3] + "...")

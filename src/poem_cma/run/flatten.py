@@ -10,17 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-import numpy as np
-
-__all__ = ["UPGRADES", "fields_of", "flatten", "of_their_types", "restore", "tree", "version_of"]
+__all__ = ["UPGRADES", "fields_of", "flatten", "restore", "tree", "version_of"]
 
 #: Under these names stand the kind and the version of a record, and the length of a tuple.
 _KIND, _VERSION, _LENGTH = "kind", "version", "length"
-
-#: What a field holds, by how it is declared.
-_TYPES: dict[str, Any] = {
-    "bool": bool, "int": int, "float": (int, float), "str": str, "Array": np.ndarray, "IntArray": np.ndarray,
-}  # fmt: skip
 
 
 def _in_records(fields: dict[str, Any]) -> dict[str, Any]:
@@ -114,7 +107,7 @@ def restore(node: Any, kinds: Mapping[str, type]) -> Any:
     if node[_KIND] not in kinds:
         raise ValueError(f"it holds a record of an unknown kind, {node[_KIND]!r}")
     kind: Any = kinds[node[_KIND]]
-    return kind(**of_their_types(fields_of(node, kind.__name__, kind._fields, kinds), kind))
+    return kind(**fields_of(node, kind.__name__, kind._fields, kinds))
 
 
 def fields_of(node: Mapping[str, Any], name: str, names: Collection[str], kinds: Mapping[str, type]) -> dict[str, Any]:
@@ -128,16 +121,6 @@ def fields_of(node: Mapping[str, Any], name: str, names: Collection[str], kinds:
     if unknown := set(fields) - set(names):
         raise ValueError(f"its {name} has fields that are not known here: {', '.join(sorted(unknown))}")
     return {part: restore(inner, kinds) for part, inner in fields.items()}
-
-
-def of_their_types(fields: dict[str, Any], record: Any) -> dict[str, Any]:
-    """The fields of a record, where those that are numbers, texts or arrays hold such."""
-    for name, value in fields.items():
-        declared = record.__annotations__.get(name)
-        wanted = _TYPES.get(getattr(declared, "__forward_arg__", ""), object)
-        if not isinstance(value, wanted) or (isinstance(value, np.ndarray) and value.dtype.kind not in "biuf"):
-            raise ValueError(f"{name} of its {record.__name__} is of type {type(value).__name__}")
-    return fields
 
 
 def version_of(kind: str) -> int:

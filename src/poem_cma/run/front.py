@@ -10,7 +10,7 @@ from poem_cma.result import Result
 from poem_cma.run.checks import check_budget
 from poem_cma.run.direct import Direct
 from poem_cma.run.in_flight import without_samples
-from poem_cma.run.loop import Calls, perform
+from poem_cma.run.loop import Calls, alone, perform
 from poem_cma.run.measure import POINTS, check_evaluate
 from poem_cma.run.oracle import Oracle
 from poem_cma.run.randomness import Streams, make_seed
@@ -30,8 +30,7 @@ def run(problem: Problem, search: Search, stops: Stops, place: Place) -> Result:
         return flat_run(run, form, problem, search, stops, place)
     watch, calls = Watch(stops), calls_of(search)
     if place.workers is None and place.store is None:
-        evaluator = direct(problem, search, calls)
-        return perform(evaluator.opt, evaluator, watch, calls, place.progress)
+        return perform([direct(problem, search, calls)], alone, watch, calls, place.progress)[0]
     from poem_cma.run.stored import run_elsewhere
 
     return run_elsewhere(problem, search, watch, place, calls)

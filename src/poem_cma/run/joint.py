@@ -28,7 +28,7 @@ from poem_cma.paper.state import Stage, State
 from poem_cma.run.algorithm import Method
 from poem_cma.run.joint_history import JointHistory
 
-__all__ = ["WORTH_JOINING", "DomainOfRows", "JointRuns", "can_join", "in_step"]
+__all__ = ["WORTH_JOINING", "DomainOfRows", "JointRuns", "can_join", "in_step", "joint"]
 
 #: From points (m of shape (n, d)) and the numbers of their xi's to values (m, n, 1).
 Evaluate = Callable[[list[Array], list[int]], Array]
@@ -92,19 +92,26 @@ class JointRuns:
         method, s, directions = self._method, self._joined, self._directions
         history = JointHistory([opt.history for opt in self._opts])
         F: Array | None = None
-        while s.nfev < until and DESCENT.stage(method, s, directions):  # type: ignore[arg-type]
-            now = directions(s.asked)
-            points = s.run.domain.inside(list(method.difference.points(s.x, s.mu, s.h, now.V)))
-            F = evaluate(points, _numbers(s, len(points)))
-            if not np.vdot(F, F) < _ORDINARY or (s.flat and not _all_slope(method, F)):
-                break
-            with np.errstate(over="ignore"):  # as Python's numbers do
-                s = _step(method, s, F, now)
-                history.record(s)
-            F = None
-        history.split()
-        self._joined = s
-        self._states = _split(self._opts, s, F)
+        try:
+            while s.nfev < until and DESCENT.stage(method, s, directions):  # type: ignore[arg-type]
+                now = directions(s.asked)
+                points = s.run.domain.inside(list(method.difference.points(s.x, s.mu, s.h, now.V)))
+                F = evaluate(points, _numbers(s, len(points)))
+                if not np.vdot(F, F) < _ORDINARY or (s.flat and not _all_slope(method, F)):
+                    break
+                with np.errstate(over="ignore"):  # as Python's numbers do
+                    s = _step(method, s, F, now)
+                    history.record(s)
+                F = None
+        finally:  # also where `evaluate` is interrupted
+            history.split()
+            self._joined = s
+            self._states = _split(self._opts, s, F)
+
+
+def joint(opts: Sequence[Optimizer], before: Iterable[JointRuns]) -> JointRuns:
+    """The group of these runs: the one that has joined them before, or a new one."""
+    return next((group for group in before if group.holds(opts)), None) or JointRuns(opts)
 
 
 def _all_slope(method: Method, F: Any) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 from poem_cma._types import Array
 from poem_cma.run.compiled import as_callable
 from poem_cma.run.failure import FIRST, Failure, reraise
-from poem_cma.run.failures import brief, described, shortened
+from poem_cma.run.failures import brief, described, shortened, tried
 from poem_cma.run.randomness import Stream, Streams
 
 __all__ = ["EvaluationError", "Oracle", "in_rows", "matrix", "one_for_each"]
@@ -167,15 +167,9 @@ class Oracle:
         """The value as a float; NaN counts as a failure unless the failure is noted already."""
         if value is _FAILED:
             return nan
-        try:
-            plain = value.item() if isinstance(value, np.ndarray | np.generic) else value
-            if np.ma.is_masked(value):  # what is masked has a number all the same
-                raise ValueError("it is masked")
-            if isinstance(plain, str | bytes):
-                raise TypeError("text is no number")
-            number = float(plain)
-        except Exception as error:  # whatever a value of the user's own type may raise
-            what = shortened(f"fun must return a number, but returned {brief(value)} ({described(error)})")
+        number, error = tried(_as_float, value)
+        if number is None:
+            what = shortened(f"fun must return a number, but returned {brief(value)} ({described(error)})")  # type: ignore[arg-type]
             self._failed(x, xi, what, TypeError(what))
             return nan
         if not isfinite(number):
@@ -199,6 +193,16 @@ class Oracle:
         self._raises += error is not None
         if error is not None and self._raises >= FIRST and not (self._answered or self._patient):
             reraise(Failure(what, error))
+
+
+def _as_float(value: Any) -> float:
+    """The number that a value is."""
+    plain = value.item() if isinstance(value, np.ndarray | np.generic) else value
+    if np.ma.is_masked(value):  # what is masked has a number all the same
+        raise ValueError("it is masked")
+    if isinstance(plain, str | bytes):
+        raise TypeError("text is no number")
+    return float(plain)
 
 
 #: An object of its own, so that a failure that was noted can be told from a NaN that fun returned.

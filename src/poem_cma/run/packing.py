@@ -15,18 +15,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from poem_cma._types import Array, IntArray
+from poem_cma._types import IntArray, Partial, Value
 from poem_cma.domains import given
 from poem_cma.domains import sets as domains
 from poem_cma.domains.variables import Variables
-from poem_cma.history import History
+from poem_cma.history import COLUMNS, History
 from poem_cma.methods import by_name
 from poem_cma.paper.algorithm_2 import Spectrum
 from poem_cma.paper.directions import Search, anisotropic
 from poem_cma.paper.state import State
 from poem_cma.run.algorithm import Method, Run
-from poem_cma.run.flatten import fields_of, flatten, of_their_types, restore, tree, version_of
+from poem_cma.run.checks import check_scale, check_x0
+from poem_cma.run.fields import check
+from poem_cma.run.flatten import fields_of, flatten, restore, tree, version_of
 from poem_cma.run.in_flight import StepInFlight, algorithm_of
+from poem_cma.run.randomness import make_seed
 
 if TYPE_CHECKING:
     from poem_cma.optimizer import Optimizer
@@ -38,9 +41,6 @@ CUSTOM = "custom"
 
 #: Fields of a state that are packed in another way.
 _APART = {State: ("run", "search")}
-
-#: Vectors of a state, which must fit x0.
-_VECTORS = ("x", "weights.weighted_x", "weights.best_average", "search.x", "scan.found", "progress.x")
 
 
 class NeededError(Exception):
@@ -57,7 +57,7 @@ class Step(NamedTuple):
     repeats: int
     bases: IntArray
     told: IntArray  # the probes that were told
-    values: Array  # and their values in a row
+    values: Partial  # and their values in a row
 
 
 class Counts(NamedTuple):
@@ -73,10 +73,10 @@ class Counts(NamedTuple):
 class Rows(NamedTuple):
     """The history."""
 
-    table: Array
+    table: Partial
     stride: int
     seen: int
-    last: tuple[float, ...] | None
+    last: tuple[Value, ...] | None
 
 
 _KINDS: dict[str, type] = {kind.__name__: kind for kind in (Step, Counts, Rows)}
@@ -122,44 +122,57 @@ def unpack(cls: type[Optimizer], leaves: dict[str, Any], method: Method | None, 
     """The optimiser of a table; a method or a domain of the user's own making must be passed."""
     nodes = tree(leaves)
     opt = cls.__new__(cls)
-    opt.method, opt.scale, opt.seed = _method(nodes["method"], method), nodes["scale"], nodes["seed"]
-    fields = of_their_types(fields_of(nodes["run"], "Run", Run._fields, {}), Run)
+    fields = fields_of(nodes["run"], "Run", Run._fields, {})
     x0 = fields["x0"]
+    opt.method, opt.seed, opt.sign = _method(nodes["method"], method), make_seed(nodes["seed"]), nodes.get("sign", 1.0)
+    opt.scale = check_scale(nodes["scale"], check_x0(x0))
     opt.domain = given.as_domain(_domain(nodes["domain"]) if domain is None else domain, len(x0))
-    opt.variables, opt.sign = Variables(opt.domain, opt.scale), nodes.get("sign", 1.0)
+    opt.variables = Variables(opt.domain, opt.scale)
     active = _active(opt.method, nodes["active"])
     run = Run(method=active, domain=given.searched(opt.domain, opt.scale, x0), **fields)
-    counts, rows = restore(nodes["counts"], _KINDS), restore(nodes["history"], _KINDS)
+    check("run", run, "Run", {"Run": Run}, len(x0))
     opt._state = _state(nodes, active, run)
+    counts = check("counts", restore(nodes["counts"], _KINDS), "Counts", _KINDS, len(x0))
     opt._nfev, opt._issued, opt.failures, opt._barren, opt._barren_probes = counts
-    opt.history = History()
-    opt.history.stride, opt.history.seen, opt.history.last = rows.stride, rows.seen, rows.last
-    opt.history.rows = [(int(row[0]), *row[1:]) for row in rows.table.tolist()]
+    opt.history = _history(check("history", restore(nodes["history"], _KINDS), "Rows", _KINDS, len(x0)))
     _unpack_flight(opt, nodes["flight"], nodes["state"])
+    if opt.sign not in (1.0, -1.0):
+        raise ValueError(f"sign must be 1 or -1, not {opt.sign!r}")
+    if opt._nfev < opt._state.nfev:
+        raise ValueError(f"counts.nfev is {opt._nfev}, and the state was told {opt._state.nfev} values")
     return opt
+
+
+def _history(rows: Rows) -> History:
+    """The rows that are kept, with at least the columns of every method."""
+    table = rows.table.tolist()
+    steps = table if rows.last is None else [*table, rows.last]
+    if rows.stride < 1 or rows.table.ndim != 2 or any(len(step) < len(COLUMNS) for step in steps):
+        raise ValueError("its history does not fit together")
+    history = History()
+    history.stride, history.seen, history.last = rows.stride, rows.seen, rows.last
+    history.rows = [(int(row[0]), *row[1:]) for row in table]
+    return history
 
 
 def _state(nodes: dict[str, Any], active: Method, run: Run) -> Any:
     """The state of the run."""
-    fields = _fields_of_state(nodes["state"], active, run.x0)
+    fields = _fields_of_state(nodes["state"], active)
     if active.algorithm is None:
         fields["search"] = _search(active, run, nodes.get("spectrum"))
-    return algorithm_of(active).record(run=run, **fields)
+    return _checked("state", algorithm_of(active).record(run=run, **fields))
 
 
-def _fields_of_state(node: dict[str, Any], active: Method, x0: Array) -> dict[str, Any]:
-    """The fields of a state that are there; vectors that do not fit x0 are refused."""
+def _fields_of_state(node: dict[str, Any], active: Method) -> dict[str, Any]:
+    """The fields of a state that are there."""
     algorithm = algorithm_of(active)
-    record = algorithm.record
-    fields = of_their_types(fields_of(node, record.__name__, record._fields, algorithm.kinds), record)
-    for name in _VECTORS:
-        first, *rest = name.split(".")
-        v: Any = fields.get(first)
-        for part in rest:
-            v = getattr(v, part, None)
-        if v is not None and (v.shape != x0.shape or not np.isfinite(v).all()):
-            raise ValueError("its vectors do not fit together")
-    return fields
+    return fields_of(node, algorithm.record.__name__, algorithm.record._fields, algorithm.kinds)
+
+
+def _checked(path: str, s: Any) -> Any:
+    """The state, if its fields make sense."""
+    kinds = algorithm_of(s.run.method).kinds
+    return check(path, s, type(s).__name__, {**kinds, type(s).__name__: type(s)}, len(s.run.x0))
 
 
 def _unpack_flight(opt: Optimizer, flight: dict[str, Any], state: dict[str, Any]) -> None:
@@ -167,31 +180,43 @@ def _unpack_flight(opt: Optimizer, flight: dict[str, Any], state: dict[str, Any]
     opt._follow()
     opt._plain = False
     randoms, opt._again = opt._in_flight.pop().randoms, deque()
-    s, active = opt._state, opt._active
+    s = opt._state
     for k in range(flight["length"]):
         node = flight[str(k)]
-        own = _state_in_flight(node.pop("state"), state, s)
+        own = _state_in_flight(f"flight.{k}.state", node.pop("state"), state, s)
         step = StepInFlight(own, randoms.another() if k else randoms)
-        _unpack_step(step, restore(node, _KINDS))
-        if not step.complete and step.sizes != opt._algorithm.stage(active, step.state, step.randoms):
+        _unpack_step(step, check(f"flight.{k}", restore(node, _KINDS), "Step", _KINDS, len(s.run.x0)))
+        if not step.complete and not _can_be_asked(opt, step):
             raise ValueError("its probes do not fit the rest")
         opt._in_flight.append(step)
         opt._again.extend((step, i) for i in sorted(step.bases))
     opt._to_ask = deque(sorted(((step, step.first) for step in opt._in_flight), key=itemgetter(1)))
 
 
-def _state_in_flight(own: dict[str, Any], state: dict[str, Any], s: Any) -> Any:
+def _can_be_asked(opt: Optimizer, step: StepInFlight) -> bool:
+    """Whether a step has the probes of its state, and the points of the first are numbers."""
+    sizes = opt._algorithm.stage(opt._active, step.state, step.randoms)
+    if sizes != step.sizes or not sizes:
+        return sizes == step.sizes
+    points, numbers = opt._algorithm.points(opt._active, step.state, 0, step.randoms)
+    x = next(iter(points))
+    return x.shape == step.state.run.x0.shape and bool(np.isfinite(x).all()) and len(numbers) == sizes[0]
+
+
+def _state_in_flight(path: str, own: dict[str, Any], state: dict[str, Any], s: Any) -> Any:
     """The state that a step was asked from; the file has the fields in which it is not that of the run."""
     if set(own) == {"kind", "version"}:
         return s
     if own["version"] < version_of(own["kind"]):  # it takes all fields to bring them up to date
         own = state | own
-    return s._replace(**_fields_of_state(own, s.run.method, s.run.x0))
+    return _checked(path, s._replace(**_fields_of_state(own, s.run.method)))
 
 
 def _unpack_step(step: StepInFlight, record: Step) -> None:
     step.open(record.sizes.tolist(), record.first)
     values, told = record.values.tolist(), record.told.tolist()
+    if len(values) != sum(step.sizes[i] for i in told):
+        raise ValueError("its probes do not fit the values that were told")
     for i in told:
         step.values[i], values = values[: step.sizes[i]], values[step.sizes[i] :]
     step.calls, step.complete, step.repeats = record.calls, record.complete, record.repeats
@@ -221,6 +246,7 @@ def _search(method: Method, run: Run, node: dict[str, Any] | None) -> Search:
     if node is None:
         return method.search(len(run.x0), run.domain)
     spectrum = Spectrum(**fields_of(node, "Spectrum", Spectrum.__dataclass_fields__, {}))
+    check("spectrum", spectrum, "Spectrum", {"Spectrum": Spectrum}, len(run.x0))
     if method.learning is None or spectrum.vectors.shape != (len(run.x0), *spectrum.eigenvalues.shape):
         raise ValueError("its spectrum does not fit the rest")
     return anisotropic(spectrum, run.domain.tangent, method.learning.whitening)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from math import inf
 from numbers import Real
 from typing import Any
@@ -38,10 +38,15 @@ class Watch:
         self._time_limit = time_limit
         self._started = time.monotonic()
 
-    def begin(self, opt: Optimizer, final: int, show: Callable[[], None] | None) -> bool:
-        """Prepare for a run that ends with `final` calls; whether there is anything to look at."""
-        self._nit, self._final, self._show = opt.nit, final, show
-        return any(look is not None for look in (self._callback, self.target, self._time_limit, show))
+    @property
+    def looks(self) -> bool:
+        """Whether a run may be stopped."""
+        return any(look is not None for look in (self._callback, self.target, self._time_limit))
+
+    def begin(self, opts: Iterable[Optimizer], final: int, show: Callable[[], None] | None) -> bool:
+        """Prepare for runs that end with `final` calls; whether there is anything to look at."""
+        self._nit, self._final, self._show = {opt: opt.nit for opt in opts}, final, show
+        return self.looks or show is not None
 
     def __call__(self, opt: Optimizer) -> tuple[int, str] | None:
         """Show where the run is; the status and message of a reason to stop it, if there is one."""
@@ -49,8 +54,8 @@ class Watch:
             self._show()
         if self._late(opt.nfev):
             return Status.TIME, f"the time limit of {self._time_limit:g} s is reached"
-        if opt.nit > self._nit:
-            self._nit = opt.nit
+        if opt.nit > self._nit[opt]:
+            self._nit[opt] = opt.nit
             if self._on_target(opt):
                 side = "below" if opt.sign > 0.0 else "above"
                 return Status.TARGET, f"the smoothed value is {side} the target of {self.target:g}"

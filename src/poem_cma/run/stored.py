@@ -15,7 +15,7 @@ from poem_cma.result import Result, Status
 from poem_cma.run.dispatch import Dispatch
 from poem_cma.run.front import optimizer_for
 from poem_cma.run.in_flight import between_stages, budget_of, change_budget
-from poem_cma.run.loop import Calls, perform
+from poem_cma.run.loop import Calls, alone, perform
 from poem_cma.run.randomness import make_seed
 from poem_cma.run.settings import Place, Problem, Search
 from poem_cma.run.signals import sigterm_ends_the_run, undisturbed
@@ -47,7 +47,7 @@ def run_elsewhere(problem: Problem, search: Search, watch: Watch, place: Place, 
         crew = Crew(make_place(workers, objective, len(opt.result().x)), workers, steady=search.ahead > 0)
         try:
             dispatch = Dispatch(opt, crew, store, objective, failure, budget)
-            result = perform(opt, dispatch, watch, calls, place.progress)
+            [result] = perform([dispatch], alone, watch, calls, place.progress)
             if result.status != Status.INTERRUPTED:
                 dispatch.snapshot(result=_document(result, opt, watch.target))
             return result

@@ -88,13 +88,15 @@ class Store:
 
     def load(self, method: Method, domain: Any) -> tuple[Optimizer | None, str | None]:
         """The optimiser of the last snapshot, if there is one, and the first failure before it."""
-        row = self._db.execute("SELECT state, remarks FROM snapshot").fetchone()
+        row = self._db.execute("SELECT state, remarks, calls FROM snapshot").fetchone()
         if row is None:
             return None, None
         try:
             opt = checkpoint.from_bytes(Optimizer, row[0], str(self.path), method=method, domain=domain)
         except ValueError as error:
             raise StoreError(str(error)) from None
+        if opt.nfev != row[2]:
+            raise StoreError(f"{self.path} is damaged (its state was told {opt.nfev} calls, and {row[2]} are there)")
         return opt, row[1] or None
 
     @property

@@ -10,7 +10,7 @@ import numpy as np
 
 import poem_cma as pc
 from poem_cma._types import Array, IntArray
-from poem_cma.run.joint import JointRuns, in_step
+from poem_cma.run.joint import JointRuns, in_step, joint
 
 __all__ = ["Followed", "Rows", "call_grid", "follow", "make_method"]
 
@@ -102,7 +102,7 @@ def _advance(
             opts = [runs[i].opt for i in group]
             if due - opts[0].nfev < 2 * _WORTH_JOINING_FOR:
                 continue
-            together = next((one for one in before if one.holds(opts)), None) or JointRuns(opts)
+            together = joint(opts, before)
             together.advance(partial(_values, rows, np.array(group)), due)
             groups.append(together)
             alone -= set(group)
