@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from poem_cma._types import Array
+from poem_cma._types import Array, Value
 
 __all__ = [
     "QUARTER", "Noise", "begin", "due", "lasts", "learning_rate", "passed", "rules", "seen", "share", "size", "update",
@@ -40,15 +40,15 @@ class Noise(NamedTuple):
     """What the repeated differences say; all sums are decayed."""
 
     seen: float  # how many there are
-    both: float  # of D D'
-    all: float  # of (D^2 + D'^2) / 2
-    rest: float  # of (D - D')^2, where the same was seen over the shorter distance,
-    short: float  # and there
+    both: Value  # of D D'
+    all: Value  # of (D^2 + D'^2) / 2
+    rest: Value  # of (D - D')^2, where the same was seen over the shorter distance,
+    short: Value  # and there
     ruled: int  # generations in which noise has ruled
     clean: int  # repeated differences in a row without any noise
     wait: int  # generations until one is repeated
     generations: float = 0.0  # how many there are,
-    squares: float = 0.0  # and the sum of the mean squared deviations of their values
+    squares: Value = 0.0  # and the sum of the mean squared deviations of their values
 
 
 def begin() -> Noise:
