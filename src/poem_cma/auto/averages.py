@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from poem_cma._types import Array
+from poem_cma._types import Array, Points
 
 __all__ = ["POWERS", "Averages", "add", "begin"]
 
@@ -18,7 +18,7 @@ class Averages(NamedTuple):
     """The averages of a search."""
 
     t: int  # iterates so far
-    points: Array  # (len(POWERS), d)
+    points: Points  # (len(POWERS), d)
 
 
 def begin(x: Array) -> Averages:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from poem_cma._types import Array
+from poem_cma._types import Array, Size
 from poem_cma.auto.request import Draws, Request, at, unit
 from poem_cma.auto.scan import NEARBY, Scan
 from poem_cma.run.algorithm import Run
@@ -54,8 +54,8 @@ class Gate(NamedTuple):
     """What is known of near and far."""
 
     near: bool
-    h: float  # the far distance of the last test; zero if there was none
-    e: float  # the near distance, in units of the far one
+    h: Size  # the far distance of the last test; zero if there was none
+    e: Size  # the near distance, in units of the far one
     asked: int  # tests so far
     at: int  # evaluations when the last test was made
     own: float  # standard deviation of the noise that every evaluation has of its own, as seen by the test

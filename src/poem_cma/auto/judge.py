@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from poem_cma._types import Array
+from poem_cma._types import Array, Partial, Points, Series
 from poem_cma.auto.request import Request, at
 from poem_cma.run.algorithm import Run
 
@@ -24,9 +24,9 @@ LEAST, PAIR = 6, 2
 class Judge(NamedTuple):
     """A comparison of candidates."""
 
-    points: Array  # (n, d); the first is the one that is returned unless values speak against it
-    values: Array  # (n, samples so far); NaN where a candidate was dropped or an evaluation failed
-    left: Array  # (n,) of bool: which are still compared
+    points: Points  # (n, d); the first is the one that is returned unless values speak against it
+    values: Partial  # (n, samples so far); NaN where a candidate was dropped or an evaluation failed
+    left: Series  # (n,) of bool: which are still compared
     chosen: int
     most: int  # evaluations that it may use
 

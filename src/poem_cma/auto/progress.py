@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import isfinite
 from typing import NamedTuple
 
-from poem_cma._types import Array
+from poem_cma._types import Array, Size
 from poem_cma.auto import judge as judging
 from poem_cma.auto.judge import Judge
 from poem_cma.auto.judge import begin as compare
@@ -24,7 +24,7 @@ LEFT = 0.1
 class Progress(NamedTuple):
     """The last look."""
 
-    next: float  # evaluations at which the next one is due
+    next: Size  # evaluations at which the next one is due
     x: Array  # the result at the last one
     improving: bool = False  # whether it was surely better than the one before
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from poem_cma._types import Array
+from poem_cma._types import Array, Partial, Series, Size
 from poem_cma.auto.request import Draws, Request, at, first_unit, longest, unit
 from poem_cma.run.algorithm import Run
 
@@ -47,13 +47,13 @@ class Scan(NamedTuple):
     """The lengths that were tried, and what was seen there."""
 
     centre: Array  # around which it looks
-    h: float  # to be tried next; when the scan is over, the first scale
+    h: Size  # to be tried next; when the scan is over, the first scale
     over: bool
     samples: int  # common samples of each point
-    lengths: Array  # (n,) that were tried
-    shares: Array  # (n,) of points that were lower, among those that changed
-    falls: Array  # (n,) a typical fall, relative to a typical rise
-    changes: Array  # (n,) the median change
+    lengths: Series  # (n,) that were tried
+    shares: Partial  # (n,) of points that were lower, among those that changed
+    falls: Partial  # (n,) a typical fall, relative to a typical rise
+    changes: Partial  # (n,) the median change
     noise: float  # a typical change of F at one and the same point
     informative: float  # the share of the directions in which anything has changed, at the last length
     found: Array  # the best point seen

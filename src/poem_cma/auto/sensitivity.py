@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from poem_cma._types import Array
+from poem_cma._types import Array, Partial, Value
 from poem_cma.auto.far.rates import population
 from poem_cma.auto.far.state import Far
 from poem_cma.auto.judge import LIKELY
@@ -25,10 +25,12 @@ BLOCK = 1.5
 class Slopes(NamedTuple):
     """What the slopes along the variables have been so far, and the block of pairs under way."""
 
-    squares: Array  # (d,) estimates of the sum of squared slopes
-    normal: Array  # (d, d) or, where the covariance of the search is diagonal, (d,): sum of m m', m the moves of pairs
-    right: Array  # (d,) sum of m times the difference of values
-    total: float = 0.0  # sum of squared differences
+    squares: Partial  # (d,) estimates of the sum of squared slopes
+    normal: (
+        Partial  # (d, d) or, where the covariance of the search is diagonal, (d,): sum of m m', m the moves of pairs
+    )
+    right: Partial  # (d,) sum of m times the difference of values
+    total: Value = 0.0  # sum of squared differences
     pairs: int = 0
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from poem_cma._types import Array
+from poem_cma._types import Array, Size, Unknown, Value
 from poem_cma.auto.averages import Averages
 from poem_cma.auto.far.noise import Noise
 from poem_cma.auto.far.state import Far, Shape
@@ -37,14 +37,14 @@ class Clock(NamedTuple):
     asked: int  # requests
     samples: int  # xi's
     nfev: int  # evaluations
-    unit: float = 0.0  # of values, a power of two; zero until values differ
+    unit: Size = 0.0  # of values, a power of two; zero until values differ
 
 
 class Shown(NamedTuple):
     """What the history records of the last step; values and slopes in the unit of the clock."""
 
-    value: float  # smoothed over recent steps
-    spread: float
+    value: Value  # smoothed over recent steps
+    spread: Unknown
     step: float
     distance: float  # of differences
     slope: float  # the norm of the gradient, or of the change along the pairs

@@ -62,21 +62,6 @@ _RULES: dict[str, tuple[Callable[[Any, int], bool], str]] = {
     "Partial": (lambda value, _: _real(value), "numbers"),
 }
 
-#: Fields of `auto` that hold something else than their plain declarations say.
-_DECLARED = {
-    "Averages.points": "Points", "Judge.points": "Points", "Memory.basis": "Points", "Exact.S": "Points",
-    "Exact.Y": "Points", "Line.p": "Array | Points", "Shape.C": "Array | Points", "Shape.basis": "Points",
-    "Far.sigma": "Size", "Far.first": "Size", "Near.R": "Size", "Near.G": "Size", "Scan.h": "Size", "Gate.h": "Size",
-    "Gate.e": "Size", "Exact.reach": "Size", "Progress.next": "Size", "Clock.unit": "Size",
-    "Noise.both": "Value", "Noise.all": "Value", "Noise.rest": "Value", "Noise.short": "Value",
-    "Noise.squares": "Value", "Evidence.total": "Value", "Evidence.squares": "Value", "Slopes.total": "Value",
-    "Exact.F": "Value", "Exact.unit": "Unknown", "Shown.value": "Value", "Shown.spread": "Unknown",
-    "Walk.address": "Mark", "Walk.place": "Mark", "Walk.known": "Partial", "Near.cost": "Series",
-    "Judge.values": "Partial", "Judge.left": "Series", "Scan.lengths": "Series", "Scan.shares": "Partial",
-    "Scan.falls": "Partial", "Scan.changes": "Partial", "Far.curvature": "Partial", "Slopes.squares": "Partial",
-    "Slopes.normal": "Partial", "Slopes.right": "Partial",
-}  # fmt: skip
-
 _TUPLE, _END = "tuple[", ", ...]"
 
 
@@ -114,4 +99,4 @@ def _declared(kind: Any) -> Iterator[tuple[str, str]]:
     """The fields of a record, each with what it may hold."""
     for field, annotation in kind.__annotations__.items():
         text = annotation if isinstance(annotation, str) else getattr(annotation, "__forward_arg__", "")
-        yield field, _DECLARED.get(f"{kind.__name__}.{field}", text)
+        yield field, text

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from poem_cma._types import Array
+from poem_cma._types import Array, Partial, Points, Size
 from poem_cma.auto.far.noise import Noise
 from poem_cma.auto.far.noise import begin as no_noise
 
@@ -22,9 +22,9 @@ class Shape(NamedTuple):
     C = basis diag(axes^2) basis'; where it is diagonal, `C` holds the diagonal and `basis` is empty.
     """
 
-    C: Array
+    C: Array | Points
     axes: Array
-    basis: Array
+    basis: Points
 
     @property
     def full(self) -> bool:
@@ -44,15 +44,15 @@ class Far(NamedTuple):
     """The mean, the step size, the covariance, and what is known of the noise."""
 
     x: Array  # the mean
-    sigma: float
-    first: float  # the step size that the search began with
+    sigma: Size
+    first: Size  # the step size that the search began with
     shape: Shape
     path: Array  # of the whitened steps, for the step size
     long_path: Array  # of the steps, for the covariance
     t: int  # generations
     patience: float  # generations without any change of F that are no surprise
     flat: int  # such generations in a row
-    curvature: Array  # (3,) decayed sums of 1, k and k^2 over the pairs
+    curvature: Partial  # (3,) decayed sums of 1, k and k^2 over the pairs
     noise: Noise
     looked: float  # the spread when single axes were looked along last
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from poem_cma._types import Array
+from poem_cma._types import Array, Mark, Partial, Points, Series, Size, Value
 
 __all__ = ["AGAIN", "LEARN", "NO_WALK", "OFF", "TEST", "Evidence", "Memory", "Near", "Walk", "again", "begin"]
 
@@ -19,19 +19,19 @@ PASSES = 8
 class Walk(NamedTuple):
     """A walk along some axes that is under way."""
 
-    address: int  # of its random numbers; negative: there is none
+    address: Mark  # of its random numbers; negative: there is none
     axes: int  # how many it takes
     sample: int  # the number of its xi
-    place: int  # of the sample in the memory; negative if it is new
+    place: Mark  # of the sample in the memory; negative if it is new
     spanned: bool  # along the basis of a subspace and one direction out of it, not along coordinates
-    known: Array  # (axes + 1,) values at its places; NaN where they are not known
+    known: Partial  # (axes + 1,) values at its places; NaN where they are not known
 
 
 class Evidence(NamedTuple):
     """Whether the scale R should be changed: the slopes towards the start, since R was changed last."""
 
-    total: float  # sum of <g, x - x0>
-    squares: float
+    total: Value  # sum of <g, x - x0>
+    squares: Value
     terms: int
 
 
@@ -43,7 +43,7 @@ class Memory(NamedTuple):
     cosines: tuple[float, ...]  # between the direction known and that of another walk
     mode: str  # of LEARN, TEST, AGAIN and OFF
     turn: int  # samples evaluated again
-    basis: Array  # (rank, d) of the subspace in which all gradients lie; zero if there is none that is known
+    basis: Points  # (rank, d) of the subspace in which all gradients lie; zero if there is none that is known
     inside: int  # gradients in a row that were in the span of those before
 
 
@@ -57,12 +57,12 @@ class Near(NamedTuple):
     x0: Array  # where this search began
     x: Array
     s: Array  # sum of the gradients
-    G: float  # sum of their squared lengths
-    R: float
+    G: Size  # sum of their squared lengths
+    R: Size
     t: int  # steps
     evidence: Evidence
     active: Array  # (d,) how often the slope along an axis was not zero
-    cost: Array  # (2,) evaluations of the full walks so far, and how many they are
+    cost: Series  # (2,) evaluations of the full walks so far, and how many they are
     walk: Walk
     memory: Memory
     noise: float  # differences of values below this are noise of the evaluation

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from poem_cma._types import Array
+from poem_cma._types import Array, Points, Size, Unknown, Value
 
 __all__ = ["KINK", "MINIMUM", "MOVING", "Exact", "Line", "begin"]
 
@@ -18,7 +18,7 @@ MOVING, MINIMUM, KINK = "moving", "minimum", "kink"
 class Line(NamedTuple):
     """The search along a line: x + low p has a lower value and is still steep, x + high p is too far."""
 
-    p: Array  # empty while slopes are asked
+    p: Array | Points  # empty while slopes are asked
     slope: float  # along p at x
     t: float  # the next trial
     low: float
@@ -33,14 +33,14 @@ class Exact(NamedTuple):
     """The iterate and what is known there; values and slopes are in units of the first value."""
 
     x: Array
-    F: float  # NaN before the first evaluation
+    F: Value  # NaN before the first evaluation
     g: Array  # where it was evaluated last: at x, or at the iterate before
-    S: Array  # (pairs, d) steps,
-    Y: Array  # (pairs, d) and the changes of the gradient along them
+    S: Points  # (pairs, d) steps,
+    Y: Points  # (pairs, d) and the changes of the gradient along them
     step: Array  # from the iterate where g was evaluated
     line: Line
-    reach: float  # a typical distance of changes of x
-    unit: float  # of the values
+    reach: Size  # a typical distance of changes of x
+    unit: Unknown  # of the values
     central: bool  # whether differences are taken on both sides
     steep: float  # the largest slope of the first gradient
     end: str  # MOVING, MINIMUM or KINK
