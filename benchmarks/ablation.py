@@ -57,9 +57,8 @@ def _as_drawn(source: Callable[..., Any]) -> Callable[..., Any]:
     """A generation that uses values as if points had not been moved inside the domain; no step is centred then."""
 
     def advance(far: Any, run: Any, draws: Any, address: int, values: Any) -> Any:
-        Z = generation._samples(far, run, draws, address)
-        wanted = far.x + far.sigma * far.shape.stretch(Z)
-        with patch.object(generation, "_generation", lambda *_: (Z, wanted)):
+        wanted = far.x + far.sigma * far.shape.stretch(generation._samples(far, draws, address))
+        with patch.object(generation, "_points", lambda *_: wanted):
             return source(far, run, draws, address, values)
 
     return advance
@@ -72,7 +71,7 @@ PARTS: dict[str, list[Replacement]] = {
     "gate, always far": [(gate, "decide", _always(False))],
     "scan on means": [(phases, "FEWEST", 10**9)],
     "curvature": [(generation, "bend", lambda shape, sums, *_: (shape, sums))],
-    "noise rule": [(noise, "DOMINATES", 2.0)],
+    "noise rule": [(noise, "RULES", 2.0)],
     "moved points at bounds": [(generation, "advance", _as_drawn(generation.advance))],
     "averages": [(phases.averages, "add", lambda kept, x: kept._replace(t=kept.t + 1, points=0 * kept.points + x))],
     "judge": [(judge, "SHARE", 0.0), (judge, "begin", lambda points, most: BEGIN(points[:1], most))],

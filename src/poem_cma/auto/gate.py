@@ -63,7 +63,7 @@ class Gate(NamedTuple):
     noiseless: bool = False  # near differences tell the truth, and no evaluation has shown any noise
     noisy: bool = False  # noise was seen after a test that saw none
     quiet: bool = True  # whether the noise of evaluations is small, as seen by the test
-    few: bool = True  # whether the test begins
+    few: bool = False  # whether the test begins, with few directions
 
 
 def begin() -> Gate:

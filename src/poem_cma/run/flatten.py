@@ -35,9 +35,17 @@ def _in_records(fields: dict[str, Any]) -> dict[str, Any]:
     return fields | made
 
 
+def _by_size(fields: dict[str, Any]) -> dict[str, Any]:
+    """What repeated pairs say of noise, version 2: in units of the size of values, so the former sums are dropped."""
+    return {"clean": fields["clean"], "wait": fields["wait"]}
+
+
 #: By the kind of a record, the changes that it has seen: from fields of version 1 to fields of version 2, and so on.
 #: Fields are as the file has them: a record within is a tree with its own kind and version.
-UPGRADES: dict[str, tuple[Callable[[dict[str, Any]], dict[str, Any]], ...]] = {"State": (_in_records,)}
+UPGRADES: dict[str, tuple[Callable[[dict[str, Any]], dict[str, Any]], ...]] = {
+    "State": (_in_records,),
+    "Noise": (_by_size,),
+}
 
 
 def flatten(name: str, value: Any, leave_out: tuple[str, ...] = ()) -> dict[str, Any]:
