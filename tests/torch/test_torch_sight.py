@@ -149,6 +149,33 @@ def test_a_small_batch_that_can_be_learned_for_ever_leads_nowhere_far(seed: int)
             assert float(whole()) < first + 0.5
 
 
+@pytest.mark.parametrize(("labels", "size", "most"), [("random", 8, 0.015), ("true", 2, 0.013)])
+def test_from_weights_that_cannot_be_improved_the_loss_rises_little(labels: str, size: int, most: float) -> None:
+    """Batches that have little in common: each can be fitted by itself, and all of them cannot."""
+    highest = []
+    for seed in range(10):
+        model, rng = network(seed), torch.Generator().manual_seed(seed)
+        x, y = data(n=600, seed=seed)
+
+        def uniform(model: nn.Module = model, x: torch.Tensor = x) -> torch.Tensor:
+            return -torch.log_softmax(model(x), 1).mean()
+
+        whole = uniform if labels == "random" else loss_of(model, x, y)
+        adam = torch.optim.Adam(model.parameters(), 1e-2)
+        for _ in range(400):
+            adam.zero_grad()
+            whole().backward()
+            adam.step()
+        losses = [float(whole().detach())]
+        opt = Poem(model, seed=seed, average=None)
+        while opt.now.forwards < 700:
+            i = torch.randint(len(x), (size,), generator=rng)
+            opt.step(loss_of(model, x[i], y[i] if labels == "true" else torch.randint(3, (size,), generator=rng)))
+            losses.append(float(whole().detach()))
+        highest.append(max(losses) - losses[0])
+    assert sum(highest) / len(highest) < most
+
+
 def watched(losses: np.ndarray) -> list[int]:
     """How many steps each loss asks to go back."""
     w, asked = watch.Watch(), []

@@ -14,7 +14,7 @@ from torch_helpers import data, loss_of, network
 
 from poem_cma.torch import Poem, scale
 from poem_cma.torch.allocation import Allocation, presence
-from poem_cma.torch.state import Point, State
+from poem_cma.torch.state import Pace, Point, State
 
 
 @pytest.mark.parametrize("scale", [1e-4, 1.0, 1e4])
@@ -141,6 +141,18 @@ def test_while_it_settles_a_longer_sum_of_gradients_does_not_shrink_the_step(
     else:
         assert s.r_bar == r_bar
     assert scale.settled(State(r_bar=r_bar), Point(0, (length,))).r_bar == r_bar  # before the first step
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.floats(0.05, 1.0), st.floats(1e-3, 1e3), st.sampled_from([-1.0, 1.0]), st.integers(1, 9))
+def test_while_it_settles_steps_are_kept_up_as_far_as_looks_agree_that_they_lead_down(
+    agreed: float, length: float, sign: float, t: int
+) -> None:
+    """Between the two: the shrinking of POEM, and none. A mean slope up counts as no agreement."""
+    s = State(t=t, r_bar=2.0, G=3.0, pace=Pace(looks=4, mean=sign * agreed**0.5, square=1.0))
+    grown = 1.0 + length**2 / 3.0
+    after = scale.settled(s, Point(0, (length,))).r_bar
+    assert after == pytest.approx(2.0 * grown ** (0.5 * agreed) if sign < 0.0 else 2.0)
 
 
 def test_presence_is_fair_and_addressed() -> None:

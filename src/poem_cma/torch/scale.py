@@ -34,7 +34,7 @@ _NEW = 0.05
 _MOST = 2.0
 #: and, in the mean square, no more than this many falls.
 _MOST_FALLS = 10.0
-#: Steps during which the step size follows the looks alone, whatever G does.
+#: Steps during which the step size follows the looks alone, whatever G does, if the looks agree that steps lead down.
 _SETTLING = 10
 #: Typical lengths: a gradient longer than this is shortened to it.
 _CLIP = 2.0
@@ -79,9 +79,15 @@ def first(s: State, g: Point, loss: float, evaluate: Evaluate) -> State:
 
 
 def settled(s: State, g: Point) -> State:
-    """Before G grows by |g|²: in the first steps G at least doubles, and the step size must not shrink for that."""
+    """Before G grows by |g|²: in the first steps G at least doubles, and the step size must not shrink for that.
+
+    This holds as far as looks have shown that steps lead down: by the share of their mean in their mean square. Where
+    batches have little in common, slopes on the next batch are noise, and long steps would lead up.
+    """
+    p = s.pace
+    down = 1.0 if p.looks == 0 else min(p.mean, 0.0) ** 2 / p.square if p.square else 0.0
     grown = s.G and s.t < _SETTLING
-    return s._replace(r_bar=s.r_bar * sqrt(1.0 + g.length**2 / s.G)) if grown else s
+    return s._replace(r_bar=s.r_bar * (1.0 + g.length**2 / s.G) ** (0.5 * down)) if grown else s
 
 
 # Looking at the last step, on a batch that it has not seen
@@ -115,10 +121,11 @@ def stretched(s: State, slope: float) -> State:
     """
     relative = max(-_MOST_FALLS, min(slope / s.moves[-1].fall, _MOST_FALLS)) if isfinite(slope) else _MOST_FALLS
     p = s.pace
-    square = p.square + max(_NEW, 1.0 / (p.looks + 1)) * (relative**2 - p.square)
+    new = max(_NEW, 1.0 / (p.looks + 1))
+    mean, square = p.mean + new * (relative - p.mean), p.square + new * (relative**2 - p.square)
     usual = max(-_MOST, min(relative / sqrt(square), _MOST)) if square else 0.0
     gain = max(_LATE, _EARLY / (1.0 + p.looks / _SOON))
-    return s._replace(r_bar=s.r_bar * exp(-gain * usual), pace=p._replace(square=square, looks=p.looks + 1))
+    return s._replace(r_bar=s.r_bar * exp(-gain * usual), pace=p._replace(mean=mean, square=square, looks=p.looks + 1))
 
 
 # Guards against steps that are far too long

@@ -5,6 +5,9 @@ batch and along one direction, a slope over mu is now and then compared with a s
 long slope on the short one is near one where short slopes tell the truth. It is lower by the share of noise in them: mu
 grows. Where curvature spoils them, long slopes are longer than short ones: mu shrinks. Before the first step, eight
 directions are looked at, over distances a factor of FAR apart, until short slopes are trusted.
+
+`auto` has two regimes and asks the question by a gate over a dozen directions at once. Here the distance is continuous
+and a test has one direction, so the two share the idea and no code.
 """
 
 from __future__ import annotations

@@ -46,7 +46,8 @@ class Pace(NamedTuple):
     """What the scale is judged by; see `scale`."""
 
     looks: int = 0  # at the scale
-    square: float = 0.0  # the mean square of the slopes that they saw, in units of the slope that was predicted
+    mean: float = 0.0  # the mean of the slopes that they saw, in units of the slope that was predicted,
+    square: float = 0.0  # and their mean square
     fall: float = 0.0  # the usual fall of a step
     typical: float = 0.0  # the usual length of a gradient
     way: float = 0.0  # the sum of all squared steps: |x - x_0|², of steps that are all but orthogonal
