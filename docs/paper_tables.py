@@ -31,7 +31,8 @@ def insert(page: pathlib.Path, *folders: str, shorten: Callable[[str], str] = st
 
 
 def between(page: pathlib.Path, marks: tuple[str, str], content: str) -> None:
-    """Replace what is between two marks of a page."""
+    """Replace what is between two marks of a page; single asterisks, as in d*, do not begin emphasis."""
+    content = re.sub(r"(?<![*\\])\*(?!\*)", r"\\*", content)
     before, rest = page.read_text(encoding="utf-8").split(marks[0])
     page.write_text(f"{before}{marks[0]}\n{content}\n{marks[1]}{rest.split(marks[1])[1]}", encoding="utf-8")
 
@@ -95,12 +96,12 @@ def made(folder: pathlib.Path) -> str:
 
 def main(full: str, quick: str | None = None) -> None:
     """Renew the page and the file with all tables."""
-    runs = {pathlib.Path(run): pathlib.Path(run, "report.md").read_text(encoding="utf-8") for run in (full, quick) if run}
-    (folder, first), reports = next(iter(runs.items())), list(runs.values())
-    between(PAGE, (BEGIN, END), f"These tables come from {made(folder)}.\n\n{shortened(first)}")
+    runs = [pathlib.Path(run) for run in (full, quick) if run]
+    reports = [run.joinpath("report.md").read_text(encoding="utf-8") for run in runs]
+    between(PAGE, (BEGIN, END), f"These tables come from {made(runs[0])}.\n\n{shortened(reports[0])}")
     ALL.parent.mkdir(exist_ok=True)
-    ALL.write_text(first, encoding="utf-8")
-    for run, report in runs.items():
+    ALL.write_text(reports[0], encoding="utf-8")
+    for run, report in zip(runs, reports, strict=True):
         if told := sections(report).get("The story"):
             between(PAGE, STORY, f"The sentences come from {made(run)}.\n\n{told.strip()}\n")
             break

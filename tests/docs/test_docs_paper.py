@@ -33,7 +33,7 @@ def test_the_tables_of_a_run_are_put_between_the_marks(
 
 REPORT = """### The story
 
-1. One.
+1. One d* and one f*.
 
 ### Claims
 
@@ -92,7 +92,7 @@ def test_the_page_of_the_paper_says_what_made_its_story_and_its_tables(
     parts = {
         name: page.split(f"<!-- {name}: begin -->")[1].split(f"<!-- {name}: end -->")[0] for name in ("story", "tables")
     }
-    assert parts["story"] == "\n\nThe sentences come from a quick run of version 9.9.\n\n1. One.\n\n"
+    assert parts["story"] == "\n\nThe sentences come from a quick run of version 9.9.\n\n1. One d\\* and one f\\*.\n\n"
     assert parts["tables"].startswith("\n\nThese tables come from a full run of version 9.8.\n\n### Claims\n")
 
 
