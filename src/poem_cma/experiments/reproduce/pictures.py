@@ -95,8 +95,8 @@ def _figure2(s: SetSummary, T: int, beyond: int) -> Iterator[Picture]:
     ]
     yield Picture(
         f"figure2-{s.name}{VARIANTS}", f"Figure 2, variants on {s.title}",
-        "Medians and quartiles over seeds, all calls counted. Left: the two calls of a pair draw their own examples. "
-        "Right: shared ξ, several initial distances r_ε.",
+        "Medians and quartiles over seeds, all calls counted. With independent ξ the two calls of a pair draw their own "
+        "examples. The other panel has shared ξ and several initial distances r_ε.",
         [
             Panel(f"{s.title}: independent ξ", "oracle calls", gap, independent),
             Panel(f"{s.title}: initial distances", "oracle calls", gap, distances, (), levels),
