@@ -52,7 +52,10 @@ BY_COMMAND = {
     **dict.fromkeys(("result.png", "spectrum.png", "compare.png"), "python docs/pictures.py"),
     **{f"auto-{name}.png": "python docs/figures_auto.py" for name in ("scan", "gate", "scores", "phases")},
     **{f"how-{name}.png": "python docs/figures_auto.py" for name in ("differences", "walk", "far", "scale", "result")},
-    **{f"paper-{name}.png": "make run, then python docs/figures_paper.py results/reproduce" for name in ("repair", "figure1", "figure2")},
+    **dict.fromkeys(
+        ("paper-repair.png", "paper-figure1.png", "paper-figure2.png"),
+        "make run, then python docs/figures_paper.py results/reproduce",
+    ),
     "torch-lm.png": "python benchmarks/torch_lm.py --size cpu --passes 4000 --seeds 1 --kinds full",
 }
 
