@@ -62,7 +62,7 @@ def table() -> str:
     """The table in Markdown: a row with the name of each module, and a row for each comment in it."""
     rows: list[str] = []
     for module, own in groupby(constants(), key=lambda c: c.module):
-        rows.append(f"| **{module}** | |")
+        rows.append(f"| **`{module}`** | |")
         for reason, group in groupby(own, key=lambda c: c.reason):
             values = ", ".join(f"`{c.name} = {c.value}`" for c in group)
             rows.append(f"| {values} | {first_sentence(reason)} |")
