@@ -15,7 +15,7 @@ endif
 # One thread for BLAS: the matrices are small, and the tests run in several processes.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: run full quickstart gallery docs test lint types doctest tests fuzz bench measure clean help
+.PHONY: run full quickstart gallery pages docs test lint types doctest tests fuzz bench measure clean help
 
 help:  ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -51,6 +51,11 @@ gallery: $(INSTALLED)  ## the examples beside what one would have picked otherwi
 	@for page in $(filter-out index,$(basename $(notdir $(wildcard docs/gallery/*.md)))); do \
 	  $(BIN)/python examples/$$page.py --out results/gallery || exit 1; echo; done
 	@$(BIN)/python docs/gallery_tables.py results/gallery
+
+pages: gallery  ## renew what the pages print and draw, but the benchmarks and the paper: some minutes
+	@echo "== pages"
+	@for script in constants tutorials blocks pictures figures figures_first figures_auto; do \
+	  echo "docs/$$script.py"; $(BIN)/python docs/$$script.py > /dev/null || exit 1; done
 
 test: lint  ## everything CI runs
 	@$(MAKE) --no-print-directory --jobs=2 types doctest

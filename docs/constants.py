@@ -59,13 +59,14 @@ def of_module(path: Path) -> list[Constant]:
 
 
 def table() -> str:
-    """The table in Markdown: a row for each comment, and the module's name in its first row."""
-    rows, named = [], ""
-    for (module, reason), group in groupby(constants(), key=lambda c: (c.module, c.reason)):
-        values = ", ".join(f"`{c.name} = {c.value}`" for c in group)
-        rows.append(f"| {'' if module == named else f'`{module}`'} | {values} | {first_sentence(reason)} |")
-        named = module
-    return "\n".join(["| module | constants | reason |", "|---|---|---|", *rows])
+    """The table in Markdown: a row with the name of each module, and a row for each comment in it."""
+    rows: list[str] = []
+    for module, own in groupby(constants(), key=lambda c: c.module):
+        rows.append(f"| **`{module}`** | |")
+        for reason, group in groupby(own, key=lambda c: c.reason):
+            values = ", ".join(f"`{c.name} = {c.value}`" for c in group)
+            rows.append(f"| {values} | {first_sentence(reason)} |")
+    return "\n".join(["| constants | reason |", "|---|---|", *rows])
 
 
 def first_sentence(text: str) -> str:

@@ -33,7 +33,7 @@ def insert(page: pathlib.Path, run: pathlib.Path) -> None:
     images.mkdir(exist_ok=True)
     for suite in PICTURE.findall(report):
         shutil.copyfile(run / "figures" / f"strip-{suite}.png", images / f"field-{suite}.png")
-    shown = PICTURE.sub(r"(images/field-\1.png)", report)
+    shown = PICTURE.sub(r"(images/field-\1.png){.larger}", report)
     page.write_text(f"{before}{BEGIN}\n{shown}\n\n{END}{after}", encoding="utf-8")
 
 

@@ -45,14 +45,17 @@ FIGURES = {"spectra.png": spectra}
 #: Pictures that take too long to be drawn here, and the commands that draw them.
 BY_COMMAND = {
     **{
-        f"field-{suite}.png": "poem-cma bench --suite all --full --out results/full, then python docs/field_tables.py"
+        f"field-{suite}.png": "make bench, then python docs/field_tables.py results/bench"
         for suite in ("simulators", "policies", "rough", "noisy-bbob")
     },
     **dict.fromkeys(("first-light.svg", "first-dark.svg"), "python docs/figures_first.py"),
     **dict.fromkeys(("result.png", "spectrum.png", "compare.png"), "python docs/pictures.py"),
     **{f"auto-{name}.png": "python docs/figures_auto.py" for name in ("scan", "gate", "scores", "phases")},
     **{f"how-{name}.png": "python docs/figures_auto.py" for name in ("differences", "walk", "far", "scale", "result")},
-    **{f"paper-{name}.png": "python docs/figures_paper.py results/full" for name in ("repair", "figure1", "figure2")},
+    **dict.fromkeys(
+        ("paper-repair.png", "paper-figure1.png", "paper-figure2.png"),
+        "make run, then python docs/figures_paper.py results/reproduce",
+    ),
     "torch-lm.png": "python benchmarks/torch_lm.py --size cpu --passes 4000 --seeds 1 --kinds full",
 }
 

@@ -3,7 +3,8 @@
 python docs/figures_paper.py [--only repair|figures] [folder of a run]    # e.g. results/reproduce; some minutes
 
 The first is drawn from runs on the hinge loss of mushrooms, the paper's problem. The rungs between POEM and `auto`
-are made by taking parts of the near search away. The two figures are those of the run, drawn again for narrow screens.
+are made by taking parts of the near search away; their gaps go into the page as a table. The two figures are those of
+the run, drawn again for narrow screens.
 """
 
 from __future__ import annotations
@@ -34,8 +35,11 @@ from poem_cma.experiments.reproduce.scale import Scale
 from poem_cma.problems.optimum import least_hinge_loss
 
 IMAGES = Path(__file__).resolve().parent / "images"
+PAGE = IMAGES.with_name("paper.md")
+MARKS = "<!-- repair: begin -->\n", "<!-- repair: end -->\n"
 SET, SEEDS, BUDGET = "mushrooms", range(5), 100_000
 GRID = (300, 1000, 3000, 10_000, 30_000, 100_000)
+SHOWN = (1000, 10_000, 100_000)  # the columns of the table
 FONTS = {"font.size": 10, "axes.titlesize": 10, "legend.fontsize": 9}
 
 
@@ -75,8 +79,8 @@ def run(problem: Hinge, method: Any, seed: int, power: float | None = None) -> l
     return found + [problem.full(mean if power is not None else opt.result().x)] * (len(GRID) - len(found))
 
 
-def repair() -> Figure:
-    """Gap against evaluations, and the gap at 20,000 evaluations from rung to rung."""
+def repair() -> tuple[Figure, str]:
+    """Gap against evaluations from rung to rung, as a picture and as a table."""
     problem = hinge(SET)
     least = least_hinge_loss(problem.sparse).dual
     near, poem = pc.methods.near(), pc.methods.poem(initial_distance=0.1)
@@ -89,20 +93,30 @@ def repair() -> Figure:
         ("+ samples evaluated again: auto", "#111111", pc.methods.auto(), None, ()),
     ]
     figure = Figure(figsize=(7, 5.0), layout="constrained")
-    axes = figure.subplots()
+    axes, rows = figure.subplots(), []
     for label, colour, method, power, absent in rungs:
         with without(*absent):
             gaps = np.array([run(problem, method, seed, power) for seed in SEEDS]) - least
         middle = np.median(gaps, axis=0)
         print(label, *(f"{value:.4f}" for value in middle), flush=True)
+        rows.append((label, *(f"{middle[GRID.index(n)]:.2g}" for n in SHOWN)))
         axes.loglog(GRID, middle, "o-", ms=4, color=colour, label=label)
         axes.fill_between(GRID, gaps.min(axis=0), gaps.max(axis=0), color=colour, alpha=0.12, lw=0)
     floor = _floor() - least
     print(f"subspace {floor:.4f}")
+    rows.append(("least value in the subspace", *[f"{floor:.2g}"] * len(SHOWN)))
     axes.axhline(floor, color="#d55e00", ls=":", label="least value in POEM-CMA's subspace")
     axes.set(xlabel="evaluations", ylabel="f − f*, median and range of five seeds", title=f"hinge loss on {SET}")
     figure.legend(*axes.get_legend_handles_labels(), frameon=False, loc="outside lower center", ncols=2)
-    return _plain(figure)
+    return _plain(figure), _table(rows)
+
+
+def _table(rows: list[tuple[str, ...]]) -> str:
+    """The medians in Markdown, with what they are."""
+    head = ("f − f\\* after evaluations", *(f"{n:,}" for n in SHOWN))
+    lines = [head, ("---",) * len(head), *rows]
+    table = "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    return f"{table}\nMedians of {len(SEEDS)} seeds with a budget of {BUDGET:,}."
 
 
 def _floor() -> float:
@@ -165,7 +179,10 @@ def main() -> None:
     with rc_context(FONTS):
         drawn = figures(asked.run) if asked.only != "repair" else {}
         if asked.only != "figures":
-            drawn["paper-repair.png"] = repair()
+            from paper_tables import between
+
+            drawn["paper-repair.png"], table = repair()
+            between(PAGE, MARKS, table)
         for name, figure in drawn.items():
             figure.savefig(IMAGES / name, dpi=120)
             print(name, f"{(IMAGES / name).stat().st_size / 1000:.0f} kB", flush=True)

@@ -1,13 +1,15 @@
-"""Put the tables of a run into docs/paper.md.
+"""Put the story and the tables of a run into docs/paper.md.
 
     python docs/paper_tables.py results/full [results/reproduce]
 
 The page gets a selection of the run's report.md between its two marks, and docs/assets/paper-tables.txt all of it. From
-a second run, the quick one, come the claims whose verdicts differ. Everything else on the page is left as it is.
+a second run, the quick one, come the claims whose verdicts differ, and the story if the first run has none. What is
+inserted says by which version of the package it was made. Everything else on the page is left as it is.
 """
 
 from __future__ import annotations
 
+import json
 import pathlib
 import re
 import sys
@@ -17,6 +19,7 @@ PAGE = pathlib.Path(__file__).with_name("paper.md")
 ALL = pathlib.Path(__file__).with_name("assets") / "paper-tables.txt"
 BEGIN, END = "<!-- tables: begin -->\n", "<!-- tables: end -->\n"
 DIFFER = "<!-- verdicts: begin -->\n", "<!-- verdicts: end -->\n"
+STORY = "<!-- story: begin -->\n", "<!-- story: end -->\n"
 #: The sections of report.md that the page shows, and the columns of each that it leaves out.
 SHOWN = {"Claims": ("remark",), "f, median [quartiles]": (), "Algorithm 2 at x0 = 0": ("M",), "Exponents of calls": ()}
 
@@ -28,7 +31,8 @@ def insert(page: pathlib.Path, *folders: str, shorten: Callable[[str], str] = st
 
 
 def between(page: pathlib.Path, marks: tuple[str, str], content: str) -> None:
-    """Replace what is between two marks of a page."""
+    """Replace what is between two marks of a page; single asterisks, as in d*, do not begin emphasis."""
+    content = re.sub(r"(?<![*\\])\*(?!\*)", r"\\*", content)
     before, rest = page.read_text(encoding="utf-8").split(marks[0])
     page.write_text(f"{before}{marks[0]}\n{content}\n{marks[1]}{rest.split(marks[1])[1]}", encoding="utf-8")
 
@@ -84,12 +88,23 @@ def different(full: str, quick: str) -> str:
     return f"{number - others} of the {number} verdicts of the two runs agree.\n" + f"\n{table}" * bool(others)
 
 
+def made(folder: pathlib.Path) -> str:
+    """Which mode and version made a run."""
+    told = json.loads((folder / "settings.json").read_text(encoding="utf-8"))
+    return f"a {told['scale']['name']} run of version {told['poem_cma']}"
+
+
 def main(full: str, quick: str | None = None) -> None:
     """Renew the page and the file with all tables."""
-    insert(PAGE, full, shorten=shortened)
-    reports = [pathlib.Path(run, "report.md").read_text(encoding="utf-8") for run in (full, quick) if run]
+    runs = [pathlib.Path(run) for run in (full, quick) if run]
+    reports = [run.joinpath("report.md").read_text(encoding="utf-8") for run in runs]
+    between(PAGE, (BEGIN, END), f"These tables come from {made(runs[0])}.\n\n{shortened(reports[0])}")
     ALL.parent.mkdir(exist_ok=True)
     ALL.write_text(reports[0], encoding="utf-8")
+    for run, report in zip(runs, reports, strict=True):
+        if told := sections(report).get("The story"):
+            between(PAGE, STORY, f"The sentences come from {made(run)}.\n\n{told.strip()}\n")
+            break
     if quick:
         between(PAGE, DIFFER, different(*reports))
 

@@ -85,9 +85,9 @@ def markdown(parts: list[Cell], outputs: list[Output], name: str) -> str:
         shown.append(f"```python\n{part.text}\n```" if part.is_code else part.text)
         if output.printed:
             shown.append(f'```text title="output"\n{output.printed.rstrip()}\n```')
-        for _ in output.pictures:
+        for picture in output.pictures:
             pictures += 1
-            shown.append(f"![What the code above draws]({name}-{pictures}.png)")
+            shown.append(f"![What the code above draws]({name}-{pictures}.png){'{.wide}' * _is_wide(picture)}")
     title, _, rest = "\n\n".join(shown).partition("\n")
     where = f"A [notebook]({name}.ipynb) with its outputs; the same as a file: `python examples/tutorials/{name}.py`."
     return f"{title}\n\n{where}\n{rest}\n"
@@ -133,6 +133,12 @@ def write(name: str, folder: Path = PAGES) -> None:
     (folder / f"{name}.md").write_text(markdown(parts, outputs, name), encoding="utf-8")
     text = json.dumps(notebook(parts, outputs), indent=1, ensure_ascii=False)
     (folder / f"{name}.ipynb").write_text(text + "\n", encoding="utf-8")
+
+
+def _is_wide(picture: bytes) -> bool:
+    """Whether a picture (PNG) has several panels beside each other, for which a phone is too narrow."""
+    width, height = (int.from_bytes(picture[at : at + 4], "big") for at in (16, 20))
+    return width > 2.5 * height
 
 
 def _as_json(output: Output) -> list[dict[str, Any]]:

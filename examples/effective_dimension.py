@@ -2,8 +2,8 @@
 
 A function of a hundred variables may change along a few directions only. With A the second moment of the gradients,
 d* = trace(A) / (largest eigenvalue of A) counts them. `gradient_spectrum` estimates A from values by full gradients,
-`effective_dimension` is the paper's Algorithm 2, from random pairs. The usual way is to shake one variable after the
-other (Morris), which counts the variables that matter, not the directions. For these problems A is known.
+`effective_dimension` is the paper's Algorithm 2, from random pairs. The usual approach changes one variable after the
+other (Morris). It counts variables, not directions. For these problems A is known.
 Needs: pip install "poem-cma[gallery]"
 """
 

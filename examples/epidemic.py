@@ -1,9 +1,9 @@
 """Calibrate a stochastic epidemic to data: the influenza in an English boarding school, 1978.
 
-Of 763 boys it is known for fourteen days how many lay in bed. The simulator follows every boy, and what chance does to
-him is a function of xi. Two settings compared on the same xi differ by the settings and not by luck (common random
-numbers). The counts are whole numbers, so the loss has steps; POEM, which takes differences over a distance, does not
-mind. Needs: pip install "poem-cma[gallery]"
+The number of boys in bed is known for fourteen days, of 763 boys. The simulator follows every boy, and its random
+numbers are a function of xi. Two settings that are compared on the same xi have common random numbers. The counts are
+whole numbers, so the loss has steps. POEM takes differences over a distance and works in spite of them.
+Needs: pip install "poem-cma[gallery]"
 """
 
 from functools import partial

@@ -1,8 +1,9 @@
-"""A program as the objective: a simulator in C that knows nothing of Python.
+"""A program as the objective: a simulator in C.
 
 `./simulate RATE1 RATE2 SEED` (examples/program/simulate.c) prints what two counters in a row cost: the time of 2000
 customers, plus the price of fast servers. `poem-cma minimize --command` runs it, one process a call, without a shell,
-and gives both points of a difference the same customers. The long run has a formula, so the best rates are known.
+and gives points that are compared the same customers. The cost in the long run has a formula, so the best rates are
+known.
 A C compiler is needed, named by CC, or cc. Needs: pip install "poem-cma[gallery]"
 """
 

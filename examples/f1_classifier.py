@@ -1,8 +1,8 @@
-"""A linear classifier trained on the F1 score itself, which has no gradient: it counts, so it is a step function.
+"""Train a linear classifier on the F1 score itself, which is a step function and has no gradient.
 
 F(w; xi) is 1 - F1 on a random batch of 1000 people of the census data a9a (income above 50,000 or not; breast_cancer of
-scikit-learn where a9a cannot be had). The usual way is logistic regression with the threshold moved until F1 is best.
-Everybody starts at the weights of the logistic regression. Needs: pip install "poem-cma[gallery]"
+scikit-learn if a9a is not available). The usual approach is a logistic regression with the threshold that has the best
+F1. All methods start at the weights of the logistic regression. Needs: pip install "poem-cma[gallery]"
 """
 
 import _others as others

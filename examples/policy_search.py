@@ -1,7 +1,7 @@
-"""Policy search: balance a pole, swing up a pendulum, from nothing but the return of whole episodes.
+"""Policy search: balance a pole and swing up a pendulum, using only the return of whole episodes.
 
-One call is one episode. `env.reset(seed=xi)` makes the start of an episode a function of xi, so both points of a
-difference play the same episode, and its luck cancels. Needs: pip install "poem-cma[gallery]"
+One evaluation is one episode. `env.reset(seed=xi)` makes the start of an episode a function of xi, so points that are
+compared play the same episode, and most of the noise cancels. Needs: pip install "poem-cma[gallery]"
 """
 
 import math

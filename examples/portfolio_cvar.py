@@ -1,8 +1,8 @@
 """The portfolio with the least conditional value at risk: the mean loss of the worst 5% of days.
 
 Rockafellar and Uryasev write it as a minimum over weights w and a threshold t of E[t + max(0, loss - t) / 0.05], so one
-call prices one portfolio on one day. The weights lie on a simplex, t in an interval. The days are a list here, so that
-a linear program knows the truth. Needs: pip install "poem-cma[gallery]"
+evaluation prices one portfolio on one day. The weights lie on a simplex, t in an interval. The days are a list here, so
+a linear program can find the optimum. Needs: pip install "poem-cma[gallery]"
 """
 
 from functools import partial

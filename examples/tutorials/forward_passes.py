@@ -75,7 +75,7 @@ print(opt.report())
 # %% [markdown]
 # ## How sure is this?
 #
-# The training loss says little, because the network has seen these images often. Use the test
+# The training loss is too good, because the network has seen these images often. Use the test
 # images. The accuracy is a share of n images, so its standard error is known. For the gain, compare
 # image by image:
 

@@ -91,9 +91,9 @@ print("gain over the start:", shown(first.gain))
 #
 # ## A warm start
 #
-# A result can be the start of another run (a warm start). The new run keeps the point, the
-# distances and the covariance that the first one has learned. Give the variables
-# again as `domain`.
+# A result can be the start of another run (a warm start). The new run begins at its point, with
+# the scale and the covariance that the first run has learned. Give the variables again as
+# `domain`.
 
 # %%
 result = pc.minimize(day, first, domain=variables, sample=seeds, budget=1000, seed=1)
@@ -107,11 +107,11 @@ print(result.message)
 #
 # `value` is the mean cost of fresh days, which were not used to choose the plan. Four more checks:
 #
-# **The message** must not ask for attention. If it says that the run was still improving, use a
-# larger budget.
+# **The message** should have no remark beside the reason why the run ended. If it says that the
+# run was still improving, use a larger budget.
 #
-# **The sensitivity** says how much each variable matters. If it is near zero, the value of that
-# variable means little.
+# **The sensitivity** says how much each variable matters. If it is near zero, other values of that
+# variable are as good.
 
 # %%
 for name, value, share in result.by_variable():
@@ -155,5 +155,5 @@ print((mean + 2 * error < 0).sum(), "neighbours are clearly better")
 
 # %% [markdown]
 # This is a local check: it says nothing about plans far away. If no neighbour is clearly better,
-# the message is quiet and two seeds agree, use the plan, and report `value` with its interval as
+# the message has no remark and two seeds agree, use the plan. Report `value` with its interval as
 # its cost.

@@ -51,7 +51,7 @@ print("usual settings:", shown(before))
 print(f"single splits: {before.min():.3f} to {before.max():.3f}")
 
 # %% [markdown]
-# One split says little: splits differ by more than any improvement that one can hope for.
+# One split is not enough: splits differ by more than any improvement that one can expect.
 #
 # ## The study
 #
@@ -82,7 +82,7 @@ study, found = tuned(seed=0)
 print({name: float(f"{value:.2g}") for name, value in found.items()})
 
 # %% [markdown]
-# Use `recommend`, not `study.best_params`: the best trial is also the one with the luckiest split.
+# Use `recommend`, not `study.best_params`, because the best trial is mostly due to an easy split.
 #
 # ## How sure is this?
 #

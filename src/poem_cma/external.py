@@ -1,4 +1,4 @@
-"""Programs as objectives: the point as arguments, JSON on standard input or in a file; a number on standard output."""
+"""Programs as functions: they read a point from arguments, a file or standard input, and print a number."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ _MOST_OUTPUT = 2**20  # bytes of standard output that are looked at, the last on
 
 
 class ProgramError(RuntimeError):
-    """A program failed, or its answer cannot be read; the message ends with what it wrote to standard error."""
+    """A program failed, or its output cannot be read; the message ends with its standard error."""
 
 
 def draw_seed(rng: np.random.Generator) -> int:
-    """What programs get for xi: a number that they can seed their own generator with."""
+    """Draw xi for a program: a number with which it can seed its own generator."""
     return int(rng.integers(2**31))
 
 
 class Program:
-    """A command as a function of x, and of a seed where it takes one.
+    """A command as a function of x, and of a seed if it takes one.
 
     Parameters
     ----------
     command : str
-        Split as a shell would, but run without one. ``{x}`` is the whole point: one argument for each coordinate
-        where it stands alone, else joined by commas; ``{x[2]}`` is one coordinate, counted from 0; ``{seed}`` the
-        sample; ``{file}`` the path of a JSON file ``{"x": [...], "seed": ...}``. A command with none of ``{x}``,
-        ``{x[2]}``, ``{file}`` gets that JSON on standard input.
+        The command, split as by a shell but run without one. ``{x}`` is the whole point: one argument for each
+        coordinate if it stands alone, otherwise joined by commas. ``{x[2]}`` is one coordinate, counted from 0.
+        ``{seed}`` is the sample. ``{file}`` is the path of a JSON file ``{"x": [...], "seed": ...}``. A command with
+        none of ``{x}``, ``{x[2]}`` and ``{file}`` gets that JSON on standard input.
     folder : str, optional
-        Where it is run; by default where you are.
+        The working directory of the command; by default the current one.
     integer : sequence of bool, optional
-        Which coordinates are integers, or one truth value for all: these are written without a decimal point.
+        Which coordinates are integers, or one truth value for all. Integers are written without a decimal point.
 
-    The last line that it prints is its answer: a number, or JSON with a ``"value"``.
+    The last line of the output must be the value: a number, or JSON with a ``"value"``.
 
     Examples
     --------

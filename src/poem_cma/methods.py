@@ -38,17 +38,17 @@ def poem_cma(
     Parameters
     ----------
     tol : float
-        The spectral filter: eigenvalues under `tol` times the largest are dropped. The search never leaves the
-        subspace that is left, so its optimum is the best the method can reach; 0 drops nothing but zeros.
+        The spectral filter: eigenvalues below `tol` times the largest are dropped. The search never leaves the
+        remaining subspace, so the method cannot get below the least value there. With 0, only zeros are dropped.
     samples : int, optional
-        M, the number of preliminary pairs of calls. By default floor(d ln d), but at most an eighth of the budget
-        (so that the 2M calls are at most a quarter of it) and no more than fits in memory.
+        M, the number of preliminary pairs of evaluations. By default floor(d ln d), but at most an eighth of the budget
+        (so that the 2M evaluations are at most a quarter of it), and no more than fits in memory.
     radius : float, optional
         The smoothing radius of the preliminary pairs; by default the initial distance.
     ridge : float
         A multiple of the identity added to the second moment, in units of squared slopes.
     initial_distance : float, optional
-        r_eps; by default a twentieth of the domain's diameter, or 1e-2 (1 + |x0|) where that is infinite.
+        r_eps; by default a twentieth of the domain's diameter, or 1e-2 (1 + |x0|) if that is infinite.
     whitening : "paper" or "exact"
         The preconditioner tr(Sigma) Sigma^+, or the inverse of the directions' exact second moment.
 
@@ -86,7 +86,7 @@ def poem_cma(
 def poem(initial_distance: float | None = None) -> Method:
     """POEM, with the initial distance r_eps as its only setting.
 
-    By default r_eps is a twentieth of the domain's diameter, or 1e-2 (1 + |x0|) where that is infinite.
+    By default r_eps is a twentieth of the domain's diameter, or 1e-2 (1 + |x0|) if that is infinite.
 
     References
     ----------
@@ -210,10 +210,10 @@ def rsnso(lipschitz: float, distance: float | None = None, steps: int | None = N
 
 
 def auto() -> Method:
-    """The default: POEM where near differences predict far ones, an evolution strategy (CMA) elsewhere.
+    """The default: POEM if near differences predict far ones, otherwise an evolution strategy (CMA).
 
-    It measures the length over which the function can be seen, whether the change over a tiny distance predicts the
-    change over that length, and which of two points is better. With a budget below 20 evaluations it is POEM.
+    It measures a scale, whether the change over a tiny distance predicts the change over that scale, and which of two
+    points is better. With a budget below 20 evaluations it is POEM.
 
     Examples
     --------
@@ -224,7 +224,7 @@ def auto() -> Method:
 
 
 def near() -> Method:
-    """The near regime of `auto` alone: exact slopes from tiny differences, and dual averaging.
+    """The near search of `auto` alone: exact slopes from tiny differences, and dual averaging.
 
     For functions that are locally linear on each sample, such as losses of models on data.
 
@@ -237,9 +237,9 @@ def near() -> Method:
 
 
 def far() -> Method:
-    """The far regime of `auto` alone: an evolution strategy (CMA) with mirrored pairs on one sample each generation.
+    """The far search of `auto` alone: an evolution strategy (CMA) with mirrored pairs, one sample for each generation.
 
-    For functions with jumps, counts, rounding, chaos, or with noise in every evaluation.
+    For functions with jumps, counts, rounding or chaos, or with noise in every evaluation.
 
     Examples
     --------

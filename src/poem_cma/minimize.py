@@ -43,22 +43,22 @@ def minimize(
     bounds: Any = None,
     maximize: bool = False,
 ) -> Result:
-    """Minimise the mean of a noisy function from its values alone.
+    """Minimise the mean of a noisy function, using only its values.
 
     Parameters
     ----------
     fun : callable
-        ``fun(x) -> float``, or ``fun(x, xi) -> float`` where `sample` is given.
+        ``fun(x) -> float``, or ``fun(x, xi) -> float`` if `sample` is given.
     x0 : array_like, a nest of arrays and numbers, or Result
-        Where to start. From the `Result` of an earlier run with the same method, the search continues at its x, over
-        the distances and with the covariance that were learned, and in its domain, unless another one is given. A point
-        outside the domain is projected on it,
-        with a warning. A dictionary, list, tuple, named tuple or dataclass of arrays and numbers, nested at will, is
-        given to `fun` in the same form, and so are the points of the result. A number may be declared as `Real` or
-        `Integer`, with its bounds. ``vectorized``: each leaf has a first axis more.
+        The starting point. A point outside the domain is projected onto it, with a warning. If x0 is a dictionary,
+        list, tuple, named tuple or dataclass of arrays and numbers, possibly nested, `fun` receives its points in the
+        same form, and the result has this form. With ``vectorized``, each leaf has an additional first axis. A number
+        may be declared as `Real` or `Integer`, with its bounds. If x0 is the `Result` of an earlier run with the same
+        method, the search continues from it: at its x, in its domain unless another one is given, with the scale and
+        the covariance that were learned.
     sample : callable, optional
-        ``sample(rng)`` draws xi with the `numpy.random.Generator` that it is given: an index, a seed, an array, any
-        object. Points that are compared share their xi, so that noise which they have in common cancels.
+        ``sample(rng)`` draws xi with a `numpy.random.Generator`. xi can be an index, a seed, an array or any other
+        object. Points that are compared share their xi, so that the noise which they have in common cancels.
     paired : bool
         Whether points that are compared share their xi. If False, every point draws its own.
     method : str or Method
@@ -66,62 +66,62 @@ def minimize(
         `poem_cma.methods`.
     domain : optional
         A `Ball`, `Box`, `Simplex`, `L1Ball`, `scipy.optimize.Bounds`, or any object with `project(x)` and `diameter`.
-        None is all of R^d. A `Box` says which variables are integers, and which are searched by their logarithm. No
-        point outside the domain is ever evaluated, unless it is given with ``outside=True``.
-        If x0 is a nest, give one domain for all its numbers, or a nest of domains.
+        None is all of R^d. A `Box` says which variables are integers, and which are searched on a log scale. No point
+        outside the domain is evaluated, unless the domain has ``outside=True``. If x0 is a nest, give one domain for
+        all its numbers, or a nest of domains.
     scale : float or array, optional
-        The typical size of each variable, or of its logarithm if that is searched. The search happens in x / scale.
-        If x0 is a nest, `scale` may be a nest, too.
+        The typical size of each variable, or of its logarithm if it is searched on a log scale. The search uses
+        x / scale. If x0 is a nest, `scale` may be a nest, too.
     budget : int
-        The largest number of evaluations of `fun`. All of them count, also those that measure the result.
+        The largest number of evaluations of `fun`, including those that measure the result.
     seed : int, optional
         The same seed gives the same run.
     vectorized : bool or "rows"
-        If True, ``fun(X[, xi])`` takes points (m, d) and returns (m,); it is called once for each distinct xi. If
-        "rows", one call has everything that can be evaluated at once, and `xi` has one entry for each row.
+        If True, ``fun(X[, xi])`` takes points of shape (m, d) and returns values of shape (m,). It is called once for
+        each distinct xi. If "rows", a call has all points that can be evaluated together, and `xi` has one entry for
+        each row.
     workers : int, executor or Workers, optional
         Where to evaluate `fun`: a number of processes, any `concurrent.futures.Executor`, a Dask client, the module
-        ``ray``, or a `Workers` around one of them, which says what to do about evaluations that hang or fail. The
-        result does not depend on the order of the answers. If `batch` is a number, it does not depend on the number of
-        workers either.
+        ``ray``, or a `Workers` with one of them, which says what to do about evaluations that hang or fail. The result
+        does not depend on the order in which evaluations end. If `batch` is a number, it does not depend on the number
+        of workers either.
     batch : int or "auto"
-        How many independent samples and directions a step uses. "auto" uses one, and as many steps `ahead` as keep the
-        workers busy. Method "auto" hands out the evaluations of one step together instead.
+        The number of independent samples and directions of a step. "auto" uses one, and starts as many steps `ahead` as
+        keep the workers busy. The method "auto" evaluates the points of one step together instead.
     ahead : int
-        How many steps are asked before the current one is complete. This keeps many workers busy; it does not improve
-        the result.
+        The number of steps that are started before the current one is complete. This keeps many workers busy. It does
+        not improve the result.
     on_failure : "drop" or "raise"
-        What to do if `fun` raises, or returns no finite number: leave the difference out, or raise an
-        `EvaluationError` that has the point and the result so far.
+        What to do if `fun` raises or returns no finite number: leave the difference out, or raise an `EvaluationError`
+        with the point and the result so far.
     callback : callable, optional
         Called after each step as ``callback(intermediate_result=...)`` with a `Result`, or ``callback(x)`` if its
         parameter has another name. Raising StopIteration ends the run.
     progress : bool
-        Whether to show evaluations, value, distance and time left: continuously in a terminal or a notebook, one line a
-        minute in a log.
+        Whether to show evaluations, value, distance and remaining time: continuously in a terminal or a notebook, as
+        one line each minute in a log.
     store : path, optional
-        Keep every evaluation in this SQLite file. If the file exists, its run continues, with a larger budget if one is
-        given; a run that has ended returns its result. If other settings have changed, the run is refused.
+        An SQLite file that keeps every evaluation. If the file exists, its run continues, with a larger budget if one
+        is given. A run that has ended returns its result. If other settings have changed, an error is raised.
     name : str, optional
-        A name of the function, kept in the store. A run with another name is refused.
+        A name for the function, kept in the store. A run with another name raises an error.
     target : float, optional
-        Stop when the smoothed value of recent iterates is below this by two standard errors.
+        Stop when the smoothed value of recent iterates is below `target` by two standard errors.
     time_limit : float, optional
-        Stop after so many seconds, the final evaluations included.
+        Stop after this number of seconds, including the final evaluations.
     evaluate : int, optional
         The number of fresh samples on which the returned point and x0 are evaluated. These evaluations, two for each
         sample, are part of the budget. By default 5% of the budget, between 10 and 200, and at most a third of the
         budget in all. With 0, `value` and `gain` are NaN.
     bounds : optional
-        Another way to give the domain: a pair (lower, upper) for each variable, with None where there is no bound.
+        An alternative to `domain`: a pair (lower, upper) for each variable, with None for no bound.
     maximize : bool
-        Whether to look for the largest mean of `fun` instead of the smallest. `target` and all values that are shown
-        are values of `fun`.
+        Whether to maximise the mean of `fun` instead. `target` and all reported values are values of `fun`.
 
     Returns
     -------
     Result
-        The point to use is ``x``. Ctrl-C ends the run with the result so far.
+        Its attribute ``x`` is the point to use. Ctrl-C ends the run and returns the result so far.
 
     Examples
     --------

@@ -43,25 +43,25 @@ class Optimizer(InFlight):
     Parameters
     ----------
     x0 : array_like or Result
-        Where to start. From a Result the run continues with what its run has learned, if the method and the scale are
-        the same, and in its domain, unless another one is given.
+        The starting point. If it is a Result with the same method and scale, the search uses what that run has learned,
+        in its domain unless another one is given.
     method : str or Method
         "auto", "poem-cma", "poem", "tpbco", "tpge", "rsnso", or one made by a constructor in `poem_cma.methods`.
     domain : optional
         A `Ball`, `Box`, `Simplex`, `L1Ball`, `scipy.optimize.Bounds`, or any object with `project(x)` and `diameter`.
     scale : float or array, optional
-        The typical size of each variable; the search happens in x / scale.
+        The typical size of each variable. The search uses x / scale.
     budget : int, optional
-        How many values may be told. Without a budget, the run ends only if F has no noise and `auto` has reached a
+        The largest number of values. Without a budget, the run ends only if F has no noise and `auto` has reached a
         minimum.
     paired : bool
-        Whether the points of one probe share their xi.
+        Whether the points of a probe share their xi.
     seed : int, optional
         The same seed and the same values give the same run.
     batch : int
-        How many independent probes a step uses.
+        The number of independent probes of a step.
     ahead : int
-        How many steps are asked before the current one is complete. This is for many workers.
+        The number of steps that may be asked before the current one is complete. This is for many workers.
 
     Examples
     --------
@@ -112,7 +112,7 @@ class Optimizer(InFlight):
         self._start()
 
     def ask(self) -> Probe | None:
-        """The next probe, or None when everything asked so far must be told first, or the run is over."""
+        """The next probe, or None if values must be told first or the run is over."""
         if self._pointless:
             return None
         if self._plain:  # no longer: somebody else will hold a probe
@@ -138,7 +138,7 @@ class Optimizer(InFlight):
         return np.array([self.variables.to_user(z, held=False) for z in points])
 
     def tell(self, probe: Probe, values: Any) -> None:
-        """Tell the values of a probe's points, in order; NaN or infinity means that the call failed."""
+        """Tell the values of a probe's points, in order; NaN or infinity means a failed evaluation."""
         number, again = probe.id >> 1, bool(probe.id & 1)
         step = next((step for step in self._in_flight if step.waits_for(number - step.first, again)), None)
         if step is None or self._plain:
@@ -150,7 +150,7 @@ class Optimizer(InFlight):
         self._take(step, i, F, again)
 
     def answer(self, oracle: Callable[[Iterable[Array], list[int]], list[float]]) -> bool:
-        """Ask, evaluate and tell one probe, its points made one at a time; False where `ask` would give None."""
+        """Ask, evaluate and tell one probe, its points made one at a time; False if `ask` would return None."""
         if self._plain:
             step = self._in_flight[0]
             points, numbers = self._algorithm.points(self._active, self._state, 0, step.randoms)
@@ -184,7 +184,7 @@ class Optimizer(InFlight):
 
     @property
     def done(self) -> bool:
-        """Whether the budget is spent, or so many calls in a row have failed that going on is pointless."""
+        """Whether the budget is spent, or too many evaluations in a row have failed."""
         return not self._in_flight[0].sizes or self._pointless
 
     @property
@@ -194,12 +194,12 @@ class Optimizer(InFlight):
 
     @property
     def nfev(self) -> int:
-        """Values told so far."""
+        """The number of values told so far."""
         return self._nfev
 
     @property
     def nit(self) -> int:
-        """Steps taken so far."""
+        """The number of steps so far."""
         return int(self._state.t)
 
     @property
@@ -220,7 +220,7 @@ class Optimizer(InFlight):
         return self.variables.to_user(self._state.run.x0)
 
     def result(self, status: int | None = None, message: str | None = None) -> Result:
-        """What the run has come to."""
+        """The result so far."""
         s = self._state
         if status is None:
             status, message = self._status()
@@ -269,14 +269,14 @@ class Optimizer(InFlight):
         return y.copy() if any(np.may_share_memory(y, v) for v in held) else y
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the whole run to a file: arrays and a JSON header, replaced in one go."""
+        """Write the whole run to a file of arrays and a JSON header, which is replaced atomically."""
         checkpoint.save(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, method: Method | None = None, domain: Any = None) -> Optimizer:
-        """Go on from a saved run, bit for bit; probes that were asked but not told are asked again.
+        """Continue a saved run, bit for bit; probes that were asked but not told are asked again.
 
-        A method or a domain of your own making cannot be read from a file: pass it again.
+        A method or a domain of your own cannot be read from a file. Pass it again.
         """
         return checkpoint.load(cls, path, method=method, domain=domain)
 

@@ -42,7 +42,7 @@ def replicate(
     evaluate: int | None = None,
     bounds: Any = None,
 ) -> list[Result]:
-    """Minimise from many seeds, and from many starting points, all runs advanced together.
+    """Minimise from many seeds and starting points, with all runs advanced together.
 
     Parameters
     ----------
@@ -54,19 +54,19 @@ def replicate(
     time_limit : float, optional
         Stop all runs after so many seconds, the final evaluations included.
     x0 : array_like (d,) or (m, d), or a nest of arrays and numbers
-        One starting point, or several; a nest, as in `minimize`, is one.
+        One starting point or several. A nest, as in `minimize`, is one starting point.
     seeds : iterable of int
-        One run for each, from each starting point.
+        Each seed gives a run from each starting point.
     vectorized : bool or "rows"
-        As in `minimize`. With "rows" one call of `fun` serves all runs; so it does with True where there is no
-        `sample`. Without it the runs share all work but the calls.
+        As in `minimize`. With "rows", and with True if there is no `sample`, one call of `fun` serves all runs. With
+        False, the runs share all other work.
 
     Returns
     -------
     list of Result
-        In the order of the starting points, and of the seeds for each: equal, bit for bit, to what `minimize` returns
-        with the same arguments, provided that `fun` gives a row the value that it would give it alone. Ctrl-C ends the
-        runs with their results so far.
+        In the order of the starting points, and for each in the order of the seeds. The results are equal, bit for bit,
+        to those of `minimize` with the same arguments, if the value of a row does not depend on the other rows.
+        Ctrl-C ends the runs with their results so far.
 
     Examples
     --------

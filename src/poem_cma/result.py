@@ -32,12 +32,12 @@ class Status:
     FAILURES = 5
     CONVERGED = 6
     NOT_BETTER = 7  # x is not better than x0
-    UNMOVED = 8  # the search has never left x0
+    UNMOVED = 8  # the search did not leave x0
     CONSTANT = 9  # no value depends on x
     UNBOUNDED = 10  # F falls without bound
 
     SUCCESSES = (BUDGET, TARGET, CALLBACK, TIME, CONVERGED)
-    #: The ends of a run that has used all that it may use.
+    #: A run with one of these is complete.
     ENDS = (BUDGET, CONVERGED, NOT_BETTER, UNMOVED, CONSTANT, UNBOUNDED)
 
 
@@ -48,32 +48,32 @@ class Result:
     Attributes
     ----------
     x : array, or a nest in the form of x0
-        The point to use: the method's own choice among its averages.
+        The point to use, as chosen by the method.
     x_last, x_average : array
         The last iterate, and the weighted average of all of them.
     value : Estimate
-        The mean of F at `x` over fresh evaluations, with its standard error and 95% interval; NaN where none were made.
+        The mean of F at `x` over fresh evaluations, with its standard error and 95% interval; NaN if there were none.
     gain : Estimate
-        f(x0) - f(x), from evaluations of both points on common samples, with its 95% interval. For ``maximize=True``
+        f(x0) - f(x), from evaluations of both points on common samples, with its 95% interval. With ``maximize=True``,
         f(x) - f(x0).
     sensitivity : array, or a nest in the form of x0, or None
-        How much each variable matters: its share of the root mean square slopes that the run has seen, in units of
-        `scale` (of the widths of a box). The shares sum to one; 0 means too little to be seen. None where no slope
-        was seen, and for methods of the paper that learn no spectrum.
+        How much each variable matters: its share of the root mean square slopes in the run, in units of `scale` (of the
+        widths of a box). The shares sum to one. A share of 0 means that no effect was seen. None if there was no slope,
+        and for methods of the paper that learn no spectrum.
     nfev, nit : int
-        Oracle calls, everything counted, and steps.
+        The number of evaluations, all counted, and the number of steps.
     status, message : int, str
-        Why it ended (see `Status`).
+        Why the run ended (see `Status`).
     failures : int
-        Calls that raised, or returned no finite number.
+        The number of evaluations that raised or returned no finite number.
     history : mapping of str to array
         nfev, fun, step_size, smoothing, distance, gradient_norm, effective_dimension; at most about 10,000 rows.
     method : str
         The method with its settings.
     seed : int
-        The seed, whether it was given or not: the run can be repeated with it.
+        The seed, given or drawn. It can be used to repeat the run.
     learned : Learned or None
-        What another run needs to continue from here: ``minimize(fun, x0=result)``.
+        What a warm start needs: ``minimize(fun, x0=result)``.
     """
 
     x: Array
@@ -104,12 +104,12 @@ class Result:
 
     @property
     def success(self) -> bool:
-        """Whether the run has ended as it was meant to, with a point that is better than x0."""
+        """Whether the run ended normally, with a point that is better than x0."""
         return self.status in Status.SUCCESSES
 
     @property
     def spectrum(self) -> Spectrum | None:
-        """What Algorithm 2 found, up to the unit of F, for the methods that use it."""
+        """The spectrum of Algorithm 2, up to the unit of F, for methods that use it; otherwise None."""
         return None if self.learned is None else self.learned.spectrum
 
     def by_variable(self) -> list[tuple[str, float, float]]:
@@ -140,7 +140,7 @@ class Result:
         return "\n".join(f"{name:>{width}}: {_short(value)}" for name, value in self.to_dict().items())
 
     def plot(self) -> Figure:
-        """Panels: value, distance and step size, smoothing, the spectrum where there is one, and the sensitivity.
+        """Plot value, distance and step size, smoothing, the spectrum if there is one, and the sensitivity.
 
         Needs matplotlib (``pip install "poem-cma[plot]"``). Returns the figure.
         """
@@ -149,7 +149,7 @@ class Result:
         return plot_result(self)
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
-        """The same as a page to zoom and to point at, in one file; needs plotly (``pip install "poem-cma[html]"``)."""
+        """The same as an interactive page in one file; needs plotly (``pip install "poem-cma[html]"``)."""
         from poem_cma.plots.pages import to_html
 
         return to_html(self, path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import runpy
 import sys
 from pathlib import Path
@@ -19,6 +20,7 @@ def test_the_tables_of_a_run_are_put_between_the_marks(
         (tmp_path / name).write_bytes((DOCS / name).read_bytes())
     monkeypatch.setattr("sys.path", list(sys.path))
     (tmp_path / "report.md").write_text("### Claims\n\nnew\n", encoding="utf-8")
+    (tmp_path / "settings.json").write_text('{"scale": {"name": "full"}, "poem_cma": "9.8"}', encoding="utf-8")
     monkeypatch.setattr("sys.argv", [script, str(tmp_path)])
     before = (tmp_path / page).read_text(encoding="utf-8")
     runpy.run_path(str(tmp_path / script), run_name="__main__")
@@ -31,7 +33,7 @@ def test_the_tables_of_a_run_are_put_between_the_marks(
 
 REPORT = """### The story
 
-1. One.
+1. One d* and one f*.
 
 ### Claims
 
@@ -69,6 +71,29 @@ def test_the_page_of_the_paper_shows_a_selection_and_where_two_runs_differ(tmp_p
     assert told.startswith("1 of the 2 verdicts of the two runs agree.\n")
     assert "| the first | 60 | **not decided** | 71 \\| 70 | **holds** |\n" in told
     assert "|" not in script["different"](REPORT, REPORT)
+
+
+def test_the_page_of_the_paper_says_what_made_its_story_and_its_tables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The story is that of the first run that has one."""
+    for name in ("paper.md", "paper_tables.py"):
+        (tmp_path / name).write_bytes((DOCS / name).read_bytes())
+    for mode, version, text in (("full", "9.8", REPORT.split("### Claims")[1]), ("quick", "9.9", REPORT)):
+        folder = tmp_path / mode
+        folder.mkdir()
+        report = text if mode == "quick" else f"### Claims{text}"
+        (folder / "report.md").write_text(report, encoding="utf-8")
+        made = {"scale": {"name": mode}, "poem_cma": version}
+        (folder / "settings.json").write_text(json.dumps(made), encoding="utf-8")
+    monkeypatch.setattr("sys.argv", ["paper_tables.py", str(tmp_path / "full"), str(tmp_path / "quick")])
+    runpy.run_path(str(tmp_path / "paper_tables.py"), run_name="__main__")
+    page = (tmp_path / "paper.md").read_text(encoding="utf-8")
+    parts = {
+        name: page.split(f"<!-- {name}: begin -->")[1].split(f"<!-- {name}: end -->")[0] for name in ("story", "tables")
+    }
+    assert parts["story"] == "\n\nThe sentences come from a quick run of version 9.9.\n\n1. One d\\* and one f\\*.\n\n"
+    assert parts["tables"].startswith("\n\nThese tables come from a full run of version 9.8.\n\n### Claims\n")
 
 
 def test_the_pictures_of_the_paper_are_drawn_from_the_files_of_a_run(tmp_path: Path) -> None:

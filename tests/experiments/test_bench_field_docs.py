@@ -29,7 +29,7 @@ def test_the_tables_of_a_run_are_put_between_the_marks(tmp_path: Path, monkeypat
     runpy.run_path(str(tmp_path / "field_tables.py"), run_name="__main__")
     after = (tmp_path / "benchmarks.md").read_text(encoding="utf-8")
     inside = after.split(BEGIN)[1].split(END)[0]
-    assert inside == "\n\n## Field\n\n![Scores](images/field-noisy-bbob.png)\n\n### Wins\n\nnew\n\n"
+    assert inside == "\n\n## Field\n\n![Scores](images/field-noisy-bbob.png){.larger}\n\n### Wins\n\nnew\n\n"
     assert (tmp_path / "images" / "field-noisy-bbob.png").read_bytes() == b"picture"
     assert after.split(BEGIN)[0] == before.split(BEGIN)[0]
     assert after.split(END)[1] == before.split(END)[1]

@@ -14,7 +14,7 @@ from poem_cma.command_line.commands import register
 __all__ = ["main"]
 
 app = typer.Typer(
-    help="Minimise noisy functions from their values alone, without settings.",
+    help="Minimise noisy functions, using only their values.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

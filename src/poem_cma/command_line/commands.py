@@ -100,10 +100,10 @@ def minimize(
     retries: Retries = None,
     patience: Patience = None,
     batch: Annotated[Text, _option('Samples in each step, or "auto" to keep all workers busy.')] = None,
-    ahead: Annotated[Text, _option("Steps that are asked before the current one is complete.")] = None,
+    ahead: Annotated[Text, _option("Steps that are started before the current one is complete.")] = None,
     paired: Paired = None,
     maximize: Annotated[bool | None, typer.Option("--maximize", help="Look for the largest mean.")] = None,
-    evaluate: Annotated[Text, _option("Fresh samples that measure the result, by two calls each.")] = None,
+    evaluate: Annotated[Text, _option("Fresh samples that measure the result, by two evaluations each.")] = None,
     stop_below: Annotated[
         Text, _option("Stop when recent values are below; with --maximize, when they are above.", "VALUE")
     ] = None,
@@ -131,7 +131,7 @@ def resume(
     time_limit: TimeLimit = None,
     json: AsJson = False,
 ) -> None:
-    """Continue the run of a store. This runs the function or program that the store names: trust it first."""
+    """Continue the run of a store that you trust: this runs the function or program that it names."""
     options = {k: v for k, v in locals().items() if k not in ("store", "json")}
     from poem_cma.command_line import run
 
@@ -143,7 +143,7 @@ def show(
     watch: Annotated[bool, typer.Option("--watch", help="Update every second until the run ends.")] = False,
     plot: Annotated[Path | None, typer.Option(help="Save a picture in this file.", metavar="FILE.png")] = None,
 ) -> None:
-    """Print and chart a run, also while it is running. This runs no code from the file."""
+    """Print and chart a run, also while it is in progress. This runs no code from the file."""
     from poem_cma.command_line.show import show as look
 
     _do(lambda: look(store, watch=watch, plot=plot))
@@ -154,7 +154,7 @@ def export(
     format: Annotated[Format, typer.Option(help="The format; db is a consistent copy of the store.")] = Format.CSV,  # noqa: A002
     out: Annotated[Path | None, typer.Option(help="The file to write; - is standard output.", metavar="FILE")] = None,
 ) -> None:
-    """Write every evaluation of a store to a file, also while it is written."""
+    """Write every evaluation of a store to a file, also during the run."""
     from poem_cma.command_line.export import export as write
 
     def work() -> None:

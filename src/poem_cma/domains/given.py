@@ -23,11 +23,11 @@ _PLAIN_DISTANCE = (
 
 
 class Domain(Protocol):
-    """What a domain of your own must have; `as_domain` adds the rest."""
+    """What a domain of your own must have."""
 
     @property
     def diameter(self) -> float:
-        """An upper bound on the distance of any two points, infinite if need be."""
+        """An upper bound on the distance of any two points; it may be infinite."""
 
     def project(self, x: Array, /) -> Array:
         """The point of the set nearest to x."""

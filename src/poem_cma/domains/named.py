@@ -55,9 +55,9 @@ class Real(Declared):
     lower, upper : float
         The bounds, possibly infinite.
     log : bool, default False
-        Whether the variable is searched by its logarithm; `lower` must then be positive.
+        Whether the variable is searched on a log scale; `lower` must then be positive.
     start : float, optional
-        Where a run starts; the middle of the range if it is not given, of the logarithm for `log`.
+        The starting value; by default the middle of the range, on a log scale if `log` is True.
 
     Examples
     --------
@@ -83,11 +83,11 @@ class Integer(Declared):
     Parameters
     ----------
     lower, upper : int
-        The bounds, which belong to the range; possibly infinite.
+        The bounds, both included, possibly infinite.
     log : bool, default False
-        Whether the variable is searched by its logarithm; `lower` must then be positive.
+        Whether the variable is searched on a log scale; `lower` must then be positive.
     start : int, optional
-        Where a run starts; the middle of the range if it is not given, of the logarithm for `log`.
+        The starting value; by default the middle of the range, on a log scale if `log` is True.
 
     Examples
     --------

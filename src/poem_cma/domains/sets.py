@@ -25,7 +25,7 @@ class Ball(ConvexSet):
     radius : float
     center : float or array, default 0
     outside : bool, default False
-        Whether points outside the set may be evaluated. The result is in the set in any case.
+        Whether points outside the set may be evaluated. The result is always in the set.
 
     Examples
     --------
@@ -70,9 +70,9 @@ class Box(ConvexSet):
     integer : bool or array of bool, default False
         Which variables are integers.
     log : bool or array of bool, default False
-        Which variables are searched by their logarithm; their lower bounds must be positive.
+        Which variables are searched on a log scale; their lower bounds must be positive.
     outside : bool, default False
-        Whether points outside the set may be evaluated. The result is in the set in any case.
+        Whether points outside the set may be evaluated. The result is always in the set.
 
     Examples
     --------
@@ -181,7 +181,7 @@ class Simplex(ConvexSet):
     ----------
     total : float, default 1
     outside : bool, default False
-        Whether points outside the set may be evaluated. The result is in the set in any case.
+        Whether points outside the set may be evaluated. The result is always in the set.
 
     Examples
     --------
@@ -235,7 +235,7 @@ class L1Ball(ConvexSet):
     ----------
     radius : float
     outside : bool, default False
-        Whether points outside the set may be evaluated. The result is in the set in any case.
+        Whether points outside the set may be evaluated. The result is always in the set.
 
     Examples
     --------

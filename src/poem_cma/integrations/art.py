@@ -28,29 +28,29 @@ _FEW = 20
 
 
 class PoemAttack(EvasionAttack):  # type: ignore[misc]
-    """Search for adversarial examples near given inputs by the values of a classifier's predictions.
+    """Search for adversarial examples near given inputs, using only a classifier's predictions.
 
-    What is minimised for each input is the lead of the true class over the best other one (or of the best other one
-    over the target), in logarithms where predictions are probabilities. All inputs are attacked side by side, so that a
-    call of ``predict`` serves many; an input is left alone as soon as it is adversarial. Every queried point lies
-    within `eps` of its input and within the estimator's clip values.
+    For each input, the attack minimises the margin of the true class over the best other class (with a target: of the
+    best other class over the target), in logarithms if predictions are probabilities. All inputs are attacked side by
+    side, so that a call of ``predict`` serves many. The attack on an input ends as soon as it is adversarial. Every
+    queried point lies within `eps` of its input and within the estimator's clip values.
 
     Parameters
     ----------
     estimator : ART classifier
         Only its ``predict`` is used.
     norm : 2 or inf
-        In which the perturbation is measured ("inf" is another name).
+        The norm of the perturbation; "inf" is also accepted.
     eps : float
-        Its largest size.
+        The largest norm of the perturbation.
     max_queries : int
-        Predictions for each input, everything counted, never exceeded.
+        The largest number of predictions for each input.
     targeted : bool
         Whether `y` in ``generate(x, y)`` holds the classes to reach, rather than those to leave.
     method : str or Method
         As in `poem_cma.minimize`.
     batch_size : int
-        How many points a call of ``predict`` gets at most.
+        The largest number of points in a call of ``predict``.
     seed : int
         Same seed, same attack; input number n uses seed + n.
 
@@ -106,9 +106,9 @@ class PoemAttack(EvasionAttack):  # type: ignore[misc]
             raise ValueError(f"max_queries must be at least 1, not {self.max_queries!r}")
 
     def generate(self, x: Array, y: Any = None, **kwargs: Any) -> Array:
-        """Adversarial examples for `x`; where none was found, the point that came nearest to being one.
+        """Adversarial examples for `x`; if none was found, the point with the smallest margin.
 
-        `y` holds labels as numbers or one-hot; without it the attack leads away from the predicted classes.
+        `y` holds labels as numbers or one-hot. Without it, the attack leads away from the predicted classes.
         """
         if kwargs:
             raise TypeError(f"PoemAttack.generate takes x and y, not {', '.join(kwargs)}")

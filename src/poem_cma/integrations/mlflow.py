@@ -18,20 +18,20 @@ __all__ = ["MLflowCallback"]
 
 
 class MLflowCallback(Logger):
-    """Log value, its error, distance, step size and more as metrics, against the number of calls.
+    """Log value, its error, distance, step size and more as metrics, against the number of evaluations.
 
-    Method and seed are logged as parameters. Where an MLflow run is active it is used, and stays open; otherwise one is
-    begun at the first step, and ended by `finish`, `close` or the `with` block.
+    Method and seed are logged as parameters. If an MLflow run is active, it is used and stays open. Otherwise a run
+    begins at the first step, and is ended by `finish`, `close` or the `with` block.
 
     Parameters
     ----------
     tracking_uri : str, optional
         By default MLflow's own.
     experiment : str, optional
-        The experiment's name; it is made if there is none.
+        The name of the experiment, which is created if it does not exist.
     run_name : str, optional
     every : int
-        Log after at least so many calls.
+        Log after at least this number of evaluations.
     params : dict, optional
         Further parameters to log.
 

@@ -92,7 +92,7 @@ class ConfiguredPoem(base.ConfiguredOptimizer):  # type: ignore[misc]
         Whether the values of a probe share their noise; by default whether the parametrisation says that the function
         is deterministic (``parametrization.function.deterministic``).
     batch : int, optional
-        How many independent probes a step uses; by default as many as keep `num_workers` busy.
+        The number of independent probes of a step; by default as many as keep `num_workers` busy.
 
     Examples
     --------

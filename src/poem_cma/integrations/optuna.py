@@ -34,13 +34,13 @@ _ATTRIBUTE = "poem_cma:point"
 
 
 class PoemSampler(BaseSampler):
-    """Samples the numbers of a study by this library, and leaves categories to another sampler.
+    """Sample the numbers of a study with this library, and the categories with another sampler.
 
     Numbers are all parameters with a range: floats and ints, also those with ``log=True`` or a `step`. Every trial is
-    one evaluation. The trials of one probe are compared with each other, so they have the same categories. The state
-    of the sampler is in the study's trials: a new process with the same study and the same arguments continues, and
-    several processes may share a study. Trials that fail are left out. A trial that never ends is repeated when
-    nothing else is left to do.
+    one evaluation. Trials that are compared with each other (a probe) have the same categories. The state of the
+    sampler is in the study's trials: a new process with the same study and the same arguments continues, and several
+    processes may share a study. Trials that fail are left out. A trial that never ends is repeated when there is
+    nothing else to do.
 
     Parameters
     ----------
@@ -50,13 +50,13 @@ class PoemSampler(BaseSampler):
         Whether trials of one probe share their noise. Set it if the objective has no noise, or draws its noise from
         ``rng(trial)``.
     x0 : dict, optional
-        Where to start; by default in the middle of each range.
+        The starting point; by default the middle of each range.
     batch : int
-        How many independent probes a step uses: raise it for many parallel trials.
+        The number of independent probes of a step. Increase it for many parallel trials.
     budget : int, optional
-        How many trials there will be, if that is known.
+        The number of trials, if it is known.
     seed : int, optional
-        By default a number made of the study's name.
+        By default it is derived from the study's name.
     consider_pruned_trials : bool
         Whether the last intermediate value of a pruned trial counts as its value, or as a failure.
     independent_sampler : BaseSampler, optional

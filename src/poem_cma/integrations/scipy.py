@@ -34,11 +34,10 @@ def scipy_method(
 ) -> OptimizeResult:
     """A `method` for `scipy.optimize.minimize`; its `options` are the keywords of `poem_cma.minimize`.
 
-    ``options={"method": "poem"}`` chooses among this library's methods. SciPy's own options have their usual meaning:
-    ``maxfev`` is the budget, ``maxiter`` the largest number of steps, ``disp`` prints how the run has ended, and
-    ``tol`` ends the run when the last half of the evaluations has moved the point by less than `tol`. An option that
-    neither of the two libraries knows raises an OptimizeWarning, as in SciPy. Derivatives are not used; of the
-    constraints only bounds are possible.
+    ``options={"method": "poem"}`` selects one of this library's methods. SciPy's own options have their usual meaning:
+    ``maxfev`` is the budget, ``maxiter`` is the largest number of steps, ``disp`` prints why the run ended, and ``tol``
+    ends the run when the last half of the evaluations has moved the point by less than `tol`. An unknown option raises
+    an OptimizeWarning, as in SciPy. Derivatives are not used. The only possible constraints are bounds.
 
     Examples
     --------

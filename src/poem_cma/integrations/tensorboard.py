@@ -13,16 +13,16 @@ __all__ = ["TensorBoardCallback"]
 
 
 class TensorBoardCallback(Logger):
-    """Log value, its error, distance, step size and more as scalars, against the number of calls.
+    """Log value, its error, distance, step size and more as scalars, against the number of evaluations.
 
     Parameters
     ----------
     logdir : path, or a SummaryWriter
-        Where TensorBoard looks; or a writer of torch or tensorboardX, which stays open.
+        The folder of TensorBoard, or a writer of torch or tensorboardX, which stays open.
     every : int
-        Log after at least so many calls.
+        Log after at least this number of evaluations.
     prefix : str
-        In front of the names of the scalars.
+        A prefix for the names of the scalars.
 
     Examples
     --------

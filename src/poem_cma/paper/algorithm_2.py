@@ -30,25 +30,25 @@ _SKETCH = 100
 class Spectrum:
     """The eigenvalues and eigenvectors of a second-moment matrix, kept without forming the matrix.
 
-    The matrix is ``vectors @ diag(eigenvalues) @ vectors.T`` plus, where a ridge was added to fewer estimates than
-    dimensions, `floor` times the identity on the directions that `vectors` leaves out.
+    The matrix is ``vectors @ diag(eigenvalues) @ vectors.T``. If a ridge was added to fewer estimates than dimensions,
+    `floor` times the identity on the other directions is added.
 
     Attributes
     ----------
     eigenvalues : array (k,)
-        The eigenvalues kept, the largest first.
+        The eigenvalues that are kept, the largest first.
     vectors : array (d, k)
-        Their orthonormal eigenvectors, one a column.
+        Their orthonormal eigenvectors, as columns.
     effective_dimension : float
         d* = trace / largest eigenvalue.
     condition : float
-        kappa = largest / smallest eigenvalue kept.
+        kappa = largest / smallest eigenvalue that is kept.
     rank : int
-        How many directions are kept.
+        The number of directions that are kept.
     size : int
-        How many gradient estimates it was made of.
+        The number of gradient estimates.
     nfev : int
-        How many oracle calls they took.
+        The number of evaluations.
     floor : float
         The eigenvalue of the directions that are not in `vectors`.
     """
@@ -64,16 +64,16 @@ class Spectrum:
 
     @property
     def all_eigenvalues(self) -> Array:
-        """The eigenvalues kept, those of the floor included."""
+        """The eigenvalues that are kept, including those of the floor."""
         return np.append(self.eigenvalues, np.full(self.rank - len(self.eigenvalues), self.floor))
 
     def rescaled(self, factor: float) -> Spectrum:
-        """The spectrum of the matrix times a factor; d* and kappa stay as they are."""
+        """The spectrum of the matrix times a factor; d* and kappa do not change."""
         with np.errstate(over="ignore", under="ignore"):
             return replace(self, eigenvalues=self.eigenvalues * factor, floor=self.floor * factor)
 
     def plot(self) -> Figure:
-        """Two panels: the eigenvalues, and the share of the trace that the leading directions hold, with d*.
+        """Plot the eigenvalues, and the share of the trace in the leading directions, with d*.
 
         Needs matplotlib (``pip install "poem-cma[plot]"``). Returns the figure.
         """
@@ -82,7 +82,7 @@ class Spectrum:
         return plot_spectrum(self)
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
-        """The same as a page to zoom and to point at, in one file; needs plotly (``pip install "poem-cma[html]"``)."""
+        """The same as an interactive page in one file; needs plotly (``pip install "poem-cma[html]"``)."""
         from poem_cma.plots.pages import to_html
 
         return to_html(self, path)

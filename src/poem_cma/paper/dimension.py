@@ -1,4 +1,4 @@
-"""Two looks at how many directions a function really has, for anyone's function."""
+"""Two estimates of the number of directions in which a function changes."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def effective_dimension(
     Parameters
     ----------
     fun, x0, sample, paired, seed
-        As in `minimize`. For an x0 that is a nest the eigenvectors are flat, its leaves one after another.
+        As in `minimize`. If x0 is a nest, the eigenvectors are flat, with its leaves one after another.
     samples : int, optional
-        M, the number of pairs of calls; by default floor(d ln d).
+        M, the number of pairs of evaluations; by default floor(d ln d).
     radius : float, optional
         The smoothing radius; by default 1e-2 (1 + |x0|).
     tol : float
-        Eigenvalues under `tol` times the largest are dropped.
+        Eigenvalues below `tol` times the largest are dropped.
     ridge : float
         A multiple of the identity added to the second moment.
 
@@ -57,9 +57,9 @@ def effective_dimension(
 
     Notes
     -----
-    The estimates are taken along isotropic directions, so their second moment carries a floor tr(A) I whatever the rank
-    of the gradients' own second moment A: a small d* comes from few samples and the filter. `gradient_spectrum` looks
-    at A itself.
+    The directions are isotropic, so the second moment of the estimates contains a floor tr(A) I for every rank of A,
+    the second moment of the gradients. A small d* comes from few samples and from the filter. `gradient_spectrum`
+    estimates A itself.
 
     Examples
     --------
@@ -99,20 +99,20 @@ def gradient_spectrum(
     radius: float | None = None,
     seed: int | None = None,
 ) -> Spectrum:
-    """The spectrum of full finite-difference gradients around a point: d + 1 calls each, all on one xi.
+    """The spectrum of full finite-difference gradients around a point.
 
-    They are samples of A = E[grad F grad F'], and about ten of them locate its leading directions. With few gradients
-    the estimate of d* is too low.
+    Each gradient takes d + 1 evaluations on one xi. About ten gradients locate the leading directions of
+    A = E[grad F grad F']. With few gradients the estimate of d* is too low.
 
     Parameters
     ----------
     fun, x0, sample, seed
         As in `minimize`.
     gradients : int
-        How many.
+        The number of gradients.
     radius : float, optional
-        Each gradient is taken at a random point within `radius` of x0, with differences of a tenth of it; by default
-        1e-2 (1 + |x0|).
+        Each gradient is taken at a random point within `radius` of x0, by differences over a tenth of `radius`. By
+        default it is 1e-2 (1 + |x0|).
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Pictures of runs: in print (matplotlib), as pages that answer to the finger (plotly), and as cards in notebooks."""
+"""Pictures of runs: figures (matplotlib), interactive pages (plotly), and cards in notebooks."""
 
 from poem_cma.plots.figures import compare as compare
 from poem_cma.plots.figures import plot_result as plot_result

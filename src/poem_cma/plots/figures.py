@@ -36,8 +36,8 @@ def compare(results: Any, labels: Sequence[str] | None = None) -> Figure:
     Parameters
     ----------
     results : sequence of Result, or mapping of str to Result or to a sequence of them
-        Runs with the same label are summed up: their median, with a band from the lower to the upper quartile. Marks
-        with error bars are the values measured at the end.
+        Runs with the same label are shown by their median, with a band from the lower to the upper quartile. Marks with
+        error bars are the values measured at the end.
     labels : sequence of str, optional
         One for each result; by default the names of the methods.
 

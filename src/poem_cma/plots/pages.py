@@ -28,7 +28,7 @@ figcaption {{ color: {GREY}; text-align: center; font-size: 0.95rem; }}
 def to_html(
     what: Any, path: str | os.PathLike[str] | None = None, *, labels: Sequence[str] | None = None
 ) -> str:  # fmt: skip
-    """A page with the curves of a result, of a spectrum, or of several results, to zoom and to point at.
+    """An interactive page with the curves of a result, of a spectrum, or of several results.
 
     Parameters
     ----------

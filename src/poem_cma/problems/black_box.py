@@ -18,7 +18,7 @@ __all__ = ["BlackBox", "mean_over"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BlackBox:
-    """Minimise f(x) = E F(x; xi), where only values are known.
+    """Minimise f(x) = E F(x; xi) from values alone; the least value is not known.
 
     Attributes
     ----------
@@ -26,17 +26,17 @@ class BlackBox:
     suite : str
         The suite it belongs to: "simulators", "policies", "rough" or "noisy-bbob".
     source : str
-        One line: where the function comes from.
+        The origin of the function, in one line.
     x0 : array
-        Where to start, a point of the domain.
+        The starting point, in the domain.
     domain : object or None
-        One that `poem_cma.minimize` takes; None is all of R^d.
+        A domain as in `poem_cma.minimize`; None is all of R^d.
     fun : callable
-        ``fun(x, xi)``: F at one point; equal xi give the equal value.
+        ``fun(x, xi)``: F at one point; equal xi give equal values.
     sample : callable
         ``sample(rng)`` draws xi.
     judge : callable
-        ``judge(x)``: f itself, or the mean of F over fixed samples that no run sees. An optimiser is not to see it.
+        ``judge(x)``: f itself, or the mean of F over fixed samples that no run sees. Optimisers must not use it.
     budgets : tuple of int
         A small and a usual number of evaluations.
     shared : bool

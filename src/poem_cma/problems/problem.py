@@ -17,23 +17,23 @@ __all__ = ["Problem"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Problem:
-    """Minimise f(x) = E F(x; xi) over a convex set, where the least value is known.
+    """Minimise f(x) = E F(x; xi) over a convex set; the least value is known.
 
     Attributes
     ----------
     name : str
     x0 : array
-        Where to start, a point of the domain.
+        The starting point, in the domain.
     domain : object or None
-        One that `poem_cma.minimize` takes; None is all of R^d.
+        A domain as in `poem_cma.minimize`; None is all of R^d.
     fun : callable
         ``fun(X, xi)``: F at the rows of X, shape (m, d), all on one xi; returns (m,).
     sample : callable
-        ``sample(rng)`` draws xi; None comes out where there is no noise.
+        ``sample(rng)`` draws xi; it returns None if there is no noise.
     objective : callable
-        ``objective(x)``: f itself, exact up to rounding, which an optimiser is not to see.
+        ``objective(x)``: f itself, exact up to rounding. Optimisers must not use it.
     optimum : float
-        f*. Where it is known only to lie between two numbers, the lower of them.
+        f*. If it is only known to lie between two numbers, the lower of them.
     certificate : str
         How f* is known.
     noisy : bool
@@ -121,7 +121,7 @@ class Problem:
         return minimize(lambda X: self.fun(X, None), **{**of_domain, **settings})
 
     def with_noise(self, rng: np.random.Generator) -> Callable[[Any], Any]:
-        """F at the rows of X, (m, d), each on a xi of its own, which nobody else can have.
+        """F at the rows of X, (m, d), each on a xi of its own.
 
         Examples
         --------

@@ -96,10 +96,15 @@ def noise_table(results: Results) -> Table:
         if worth:
             title = next(c.player.title for p in results.problems for c in p.curves if c.player.name == name)
             rows.append(
-                [title, str(len(worth)), f"{geometric_mean(worth):.2f}", f"{min(worth):.2f}", f"{max(worth):.2f}"]
+                [title, str(len(worth)), *(_times(value) for value in (geometric_mean(worth), min(worth), max(worth)))]
             )
     header = ["peer", "problems", "gap without / with, geometric mean", "least", "largest"]
     return Table("What common random numbers are worth, at the setting found with them", header, rows)
+
+
+def _times(value: float) -> str:
+    """Two decimals, and whole numbers from a thousand up."""
+    return f"{value:.2f}" if value < 1000.0 else f"{value:,.0f}"
 
 
 def tuning_table(results: Results) -> Table:

@@ -69,7 +69,7 @@ def _figure2(s: SetSummary, T: int, beyond: int) -> Iterator[Picture]:
     longest = [s.curve(m, far) or s.curve(m, T) for m in METHODS]
     late = [_gap_line(s, c, METHODS[c.method], far, "output") for c in longest if c is not None]
     loop = "calls of the main loop, 2 t"
-    gap, horizon = "f(output) − f*", [(2 * T, "the horizon at left")]
+    gap, horizon = "f(output) − f*", [(2 * T, "the horizon of the other panel")]
     yield Picture(
         f"figure2-{s.name}", f"Figure 2: hinge loss on {s.title}",
         f"Medians and quartiles over seeds; f* = {float(s.optimum['primal']):.5f} (primal), "
@@ -95,8 +95,8 @@ def _figure2(s: SetSummary, T: int, beyond: int) -> Iterator[Picture]:
     ]
     yield Picture(
         f"figure2-{s.name}{VARIANTS}", f"Figure 2, variants on {s.title}",
-        "Medians and quartiles over seeds, all calls counted. Left: the two calls of a pair draw their own examples. "
-        "Right: shared ξ, several initial distances r_ε.",
+        "Medians and quartiles over seeds, all calls counted. With independent ξ, the two calls of a pair draw their "
+        "own examples. The other panel has shared ξ and several initial distances r_ε.",
         [
             Panel(f"{s.title}: independent ξ", "oracle calls", gap, independent),
             Panel(f"{s.title}: initial distances", "oracle calls", gap, distances, (), levels),

@@ -42,9 +42,9 @@ def write(folder: Path, request: FieldRequest, losses: Losses | None = None) -> 
 
 
 def _markdown(results: FieldResults, strips: list[Strip], shown: list[Table], losses: Losses | None) -> str:
-    line = tables.headline(results)
+    line, problems = tables.headline(results), len(results.starts)
     parts = [
-        f"## Field, {results.request.scale.name}: {len(results.starts)} problems, {len(results.methods)} methods\n",
+        f"## All methods, {results.request.scale.name} run: {problems} problems, {len(results.methods)} methods\n",
         f"{line[0].upper()}{line[1:]}. {tables.details(results)}".rstrip() + "\n",
         *(f"* {note}\n" for note in results.request.notes),
         *(f"![Scores on {each.suite}](figures/strip-{each.suite}.png)\n" for each in strips),
