@@ -10,7 +10,7 @@ import numpy as np
 from poem_cma._types import Array
 from poem_cma.auto import averages, gate, judge, phases, progress, resume, scan, sensitivity
 from poem_cma.auto.far.state import begin as far_from
-from poem_cma.auto.request import Draws, Request
+from poem_cma.auto.request import HUGE, Draws, Request
 from poem_cma.auto.searches import far_of
 from poem_cma.auto.state import DONE, FAR, KINDS, NEAR, SCAN, AutoState, Clock, Shown
 from poem_cma.run.algorithm import Learned, Method, Run, Values
@@ -79,7 +79,9 @@ class Auto:
             if not clock.unit and (unit := _unit(told)):
                 clock = clock._replace(unit=unit)
                 s = s._replace(shown=s.shown._replace(value=s.shown.value / unit, spread=s.shown.spread / unit))
-            told = [F / (clock.unit or 1.0) for F in told]
+            if clock.unit:
+                told = [F / clock.unit for F in told]
+                told = [np.where(np.abs(F) < HUGE, F, np.nan) for F in told]
             if s.phase == FAR:
                 points = np.asarray(plan[0].points())
                 s = s._replace(slopes=sensitivity.pairs(s.slopes, far_of(s), points, told[0]))

@@ -77,8 +77,8 @@ def directions(run: Run) -> int:
 
 
 def unsure(gate: Gate, run: Run) -> bool:
-    """Whether few directions were tried, and none speaks against near differences."""
-    return gate.few and (gate.near or gate.noiseless) and directions(run) > FEW
+    """Whether few of the directions were tried, and they do not speak against near differences."""
+    return gate.few and (gate.near or gate.noiseless) and directions(run) >= 2 * FEW
 
 
 def possible(run: Run) -> bool:

@@ -16,7 +16,7 @@ from poem_cma.run.randomness import Stream, Streams
 __all__ = ["HUGE", "Draws", "Request", "at", "first_unit", "in_ball", "longest", "room", "unit"]
 
 
-#: Squares of numbers beyond this may overflow: no length is larger, and differences of values that are do not count.
+#: Squares of numbers beyond this may overflow. No length is larger, and a value that is counts as failed.
 HUGE = 1e120
 
 

@@ -35,6 +35,10 @@ __all__ = ["advance", "requests", "slope"]
 ONE_SIDED = 1 / 8
 #: Growth of the step size where all values are equal for longer than samples explain.
 FLAT = 1.1
+#: Pairs grow to the width of a bowl, where h = 2.56 rho / sqrt(d). At distance rho a tenth of the points is then
+#: lower. This limit falls like n^(-1/4), with n the noisy generations: so fast may the distance of differences fall
+#: while noise averages out (Kiefer and Wolfowitz 1952).
+BOWL = 2.56
 #: The standard deviation of a normal variable, in units of its mean absolute value.
 NORMAL = sqrt(0.5 * pi)
 #: Huber's threshold, in standard deviations: 95% as efficient as no threshold if noise is normal.
@@ -51,7 +55,6 @@ def requests(far: Far, run: Run, draws: Draws, address: int) -> list[Request]:
 
 def advance(far: Far, run: Run, draws: Draws, address: int, values: list[Array]) -> Far:
     """The state after a generation."""
-    values = [np.where(np.abs(F) < HUGE, F, np.nan) for F in values]
     X, first = _points(far, run, draws, address), values[0][far.shape.full :]
     noisy, eta = of_noise.rules(far.noise), far.noise.rate
     if len(values) > 1:
@@ -77,7 +80,7 @@ def advance(far: Far, run: Run, draws: Draws, address: int, values: list[Array])
     if not (np.isfinite(C).all() and np.isfinite(x).all()):  # F falls for ever, and here floating point ends
         return far
     shape = decomposed(widened(C, sigma, run.domain.steps(x), len(F)))
-    sigma = _bounded(sigma, shape, run)
+    sigma = _bounded(_within_bowl(far, sigma, shape), shape, run)
     after = far._replace(x=x, sigma=sigma, path=path, long_path=long_path, t=far.t + 1, shape=shape, flat=0)
     after = _bent(far, after, Y, values[0]) if far.shape.full else after
     return after if np.isfinite(after.shape.axes).all() and np.isfinite(after.shape.C).all() else far
@@ -174,6 +177,15 @@ def _bounded(sigma: float, shape: Shape, run: Run) -> float:
     axes = shape.axes
     most = longest(run) / float(np.sqrt(axes @ axes)) if np.isfinite(run.domain.diameter) else np.inf
     return float(min(sigma, most, HUGE / axes.max()))
+
+
+def _within_bowl(far: Far, sigma: float, shape: Shape) -> float:
+    """The step size, or where noise rules the largest one at which pairs are not too long to see the slope of a bowl."""
+    if not of_noise.rules(far.noise):
+        return sigma
+    d = len(far.x)
+    most = far.first * max(1.0, sqrt(d) / BOWL) * sqrt(far.noise.rate)
+    return min(sigma, max(far.sigma, most / float(np.sqrt(np.mean(shape.axes**2)))))
 
 
 def _pairs(number: int, size: int) -> IntArray:
