@@ -180,7 +180,7 @@ def _bounded(sigma: float, shape: Shape, run: Run) -> float:
 
 
 def _within_bowl(far: Far, sigma: float, shape: Shape) -> float:
-    """The step size, or where noise rules the largest one at which pairs are not too long to see the slope of a bowl."""
+    """The step size, or, where noise rules, the largest one at which pairs can see the slope of a bowl."""
     if not of_noise.rules(far.noise):
         return sigma
     d = len(far.x)
