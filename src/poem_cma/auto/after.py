@@ -16,7 +16,7 @@ from poem_cma.auto.far.state import moved as far_moved
 from poem_cma.auto.near import phase as near_phase
 from poem_cma.auto.near.state import AGAIN, OFF, Near
 from poem_cma.auto.near.state import again as near_again
-from poem_cma.auto.near.step import TERMS, moved_to
+from poem_cma.auto.near.step import moved_to
 from poem_cma.auto.near.walk import radius
 from poem_cma.auto.noiseless import phase as exact_phase
 from poem_cma.auto.noiseless.slopes import lengths
@@ -31,6 +31,7 @@ from poem_cma.auto.searches import (
     far_of,
     moved,
     near_of,
+    near_searched,
     regime,
     scan_again,
     searched,
@@ -43,16 +44,17 @@ __all__ = ["AFTER", "after_check", "after_trial"]
 #: A search has ended when its spread is this fraction of the first one.
 COLLAPSED = 1e-9
 #: The scale is divided by this when near steps have made the result clearly worse.
-SHORTER = 10.0
+SHORTER = 4.0
 #: At a kink another search is worthwhile if one by pairs has not won this fraction of the value.
 SAME = 1e-9
 #: Distance of that search, in units of the first distance.
 AROUND = 0.01
+#: The scan before near steps uses means over budget / 4000 samples, between 4 and 16: a length costs 1% of the budget.
+PER_SAMPLE, FEWEST, MOST = 4000, 4, 16
+#: A look at near steps costs this part of the evaluations so far at most.
+LOOK = 0.05
 #: A quasi-Newton search needs this many gradients, and at most this many variables (memory).
 GRADIENTS, MOST_SLOPES = 4, 3000
-#: The scan before near steps uses means over budget / 500 samples, between 4 and 16. A length costs 5% of the budget
-#: at most.
-PER_SAMPLE, FEWEST, MOST = 500, 4, 16
 
 
 def after_scan(s: AutoState, values: list[Array], draws: Draws, address: int) -> AutoState:
@@ -158,18 +160,18 @@ def after_check(s: AutoState, values: list[Array], *_: Any) -> AutoState:
         return s
     is_near, chosen = isinstance(s.search, Near), s.judge.chosen
     best = s.judge.points[chosen]
-    worse = not s.judge.left[-1]
+    worse = not s.judge.left[-1] or _mostly_worse(s.judge.values)
     s = s._replace(progress=progress.looked(s.judge, s.clock.nfev), phase=NEAR if is_near else FAR)
     if is_near and not chosen and near_of(s).memory.mode == AGAIN:  # go on with fresh samples from where that began
         near = moved_to(near_of(s), best)
         return s._replace(search=near._replace(memory=near.memory._replace(mode=OFF)))
-    if is_near and worse and near_of(s).t >= TERMS:
-        return searched(s._replace(search=near_again(near_of(s), best, near_of(s).R / SHORTER)), best)
+    if is_near and worse:
+        return near_searched(s._replace(search=near_again(near_of(s), best, near_of(s).R / SHORTER)), best)
     if not is_near and worse:
         return searched(s._replace(search=far_again(far_of(s), best)), best)
     if regime(s) is not None or s.run.domain.variables is not None:
         return s
-    if chosen:
+    if chosen or (is_near and not gate.affordable(s.gate, s.run)):
         return look_along_axes(s) if is_near and axes.affordable(s.run, s.search) else s
     h = radius(near_of(s), len(best)) if is_near else far_of(s).spread * sqrt(len(best))
     return s._replace(phase=GATE, gate=gate.prepared(s.gate, s.x, h, s.scan))
@@ -215,7 +217,20 @@ def _look(s: AutoState) -> AutoState:
     """The state, or a look at the progress if one is due."""
     if not progress.due(s.progress, s.run, s.clock.nfev):
         return s
-    return s._replace(phase=CHECK, judge=progress.comparison(s.progress, s.run, s.average))
+    compared = progress.comparison(s.progress, s.run, s.average)
+    if isinstance(s.search, Near):
+        compared = compared._replace(most=min(compared.most, max(int(LOOK * s.clock.nfev), 2 * judge.FIRST)))
+    return s._replace(phase=CHECK, judge=compared)
+
+
+def _mostly_worse(F: Array) -> bool:
+    """Whether the last candidate is worse than the first in the mean and on surely more than half of the samples.
+
+    Where values have heavy tails, as far from x0, the mean alone proves nothing.
+    """
+    D = F[-1] - F[0]
+    D = D[np.isfinite(D)]
+    return bool(D.sum() > 0.0 and np.sign(D).sum() > judge.SURE * sqrt(len(D)))
 
 
 AFTER = {
