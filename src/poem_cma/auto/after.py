@@ -160,7 +160,7 @@ def after_check(s: AutoState, values: list[Array], *_: Any) -> AutoState:
         return s
     is_near, chosen = isinstance(s.search, Near), s.judge.chosen
     best = s.judge.points[chosen]
-    worse = not s.judge.left[-1] or _mostly_worse(s.judge.values)
+    worse = not s.judge.left[-1] or (is_near and _likely_worse(s.judge.values))
     s = s._replace(progress=progress.looked(s.judge, s.clock.nfev), phase=NEAR if is_near else FAR)
     if is_near and not chosen and near_of(s).memory.mode == AGAIN:  # go on with fresh samples from where that began
         near = moved_to(near_of(s), best)
@@ -223,14 +223,12 @@ def _look(s: AutoState) -> AutoState:
     return s._replace(phase=CHECK, judge=compared)
 
 
-def _mostly_worse(F: Array) -> bool:
-    """Whether the last candidate is worse than the first in the mean and on surely more than half of the samples.
-
-    Where values have heavy tails, as far from x0, the mean alone proves nothing.
-    """
+def _likely_worse(F: Array) -> bool:
+    """Whether the last candidate is likely worse than the first, by the mean or, where tails are heavy, by the signs."""
     D = F[-1] - F[0]
     D = D[np.isfinite(D)]
-    return bool(D.sum() > 0.0 and np.sign(D).sum() > judge.SURE * sqrt(len(D)))
+    signs = float(np.sign(D).sum()) / sqrt(max(len(D), 1))
+    return judge.t_value(F[-1], F[0]) > judge.LIKELY or (D.sum() > 0.0 and signs > judge.SURE)
 
 
 AFTER = {
