@@ -16,7 +16,7 @@ from poem_cma.auto.far.state import moved as far_moved
 from poem_cma.auto.near import phase as near_phase
 from poem_cma.auto.near.state import AGAIN, OFF, Near
 from poem_cma.auto.near.state import again as near_again
-from poem_cma.auto.near.step import moved_to
+from poem_cma.auto.near.step import TERMS, moved_to
 from poem_cma.auto.near.walk import radius
 from poem_cma.auto.noiseless import phase as exact_phase
 from poem_cma.auto.noiseless.slopes import lengths
@@ -158,23 +158,32 @@ def after_check(s: AutoState, values: list[Array], *_: Any) -> AutoState:
     s = s._replace(judge=judge.update(s.judge, values))
     if judge.requests(s.judge):
         return s
-    is_near, chosen = isinstance(s.search, Near), s.judge.chosen
-    best = s.judge.points[chosen]
-    worse = not s.judge.left[-1] or (is_near and _likely_worse(s.judge.values))
-    s = s._replace(progress=progress.looked(s.judge, s.clock.nfev), phase=NEAR if is_near else FAR)
-    if is_near and not chosen and near_of(s).memory.mode == AGAIN:  # go on with fresh samples from where that began
-        near = moved_to(near_of(s), best)
-        return s._replace(search=near._replace(memory=near.memory._replace(mode=OFF)))
-    if is_near and worse:
-        return near_searched(s._replace(search=near_again(near_of(s), best, near_of(s).R / SHORTER)), best)
-    if not is_near and worse:
+    best = s.judge.points[s.judge.chosen]
+    s = s._replace(progress=progress.looked(s.judge, s.clock.nfev))
+    if isinstance(s.search, Near):
+        return _near_checked(s._replace(phase=NEAR), best)
+    s = s._replace(phase=FAR)
+    if not s.judge.left[-1]:
         return searched(s._replace(search=far_again(far_of(s), best)), best)
-    if regime(s) is not None or s.run.domain.variables is not None:
+    if regime(s) is not None or s.run.domain.variables is not None or s.judge.chosen:
         return s
-    if chosen or (is_near and not gate.affordable(s.gate, s.run)):
-        return look_along_axes(s) if is_near and axes.affordable(s.run, s.search) else s
-    h = radius(near_of(s), len(best)) if is_near else far_of(s).spread * sqrt(len(best))
+    h = far_of(s).spread * sqrt(len(best))
     return s._replace(phase=GATE, gate=gate.prepared(s.gate, s.x, h, s.scan))
+
+
+def _near_checked(s: AutoState, best: Array) -> AutoState:
+    """A near search goes on, begins again with a shorter scale or, where progress has stopped, looks elsewhere."""
+    near, chosen = near_of(s), s.judge.chosen
+    if not chosen and near.memory.mode == AGAIN:  # go on with fresh samples from where that began
+        return s._replace(search=moved_to(near, best)._replace(memory=near.memory._replace(mode=OFF)))
+    if not s.judge.left[-1] or _likely_worse(s.judge.values):
+        return near_searched(s._replace(search=near_again(near, best, near.R / SHORTER)), best)
+    early = s.clock.nfev < progress.FIRST_SHARE * s.run.budget < inf
+    if regime(s) is not None or s.run.domain.variables is not None or early or s.progress.improving:
+        return s
+    if chosen or not gate.affordable(s.gate, s.run):
+        return look_along_axes(s) if axes.affordable(s.run, s.search) else s
+    return s._replace(phase=GATE, gate=gate.prepared(s.gate, s.x, radius(near, len(best)), s.scan))
 
 
 def after_exact(s: AutoState, values: list[Array], *_: Any) -> AutoState:
@@ -215,7 +224,8 @@ def after_judge(s: AutoState, values: list[Array], *_: Any) -> AutoState:
 
 def _look(s: AutoState) -> AutoState:
     """The state, or a look at the progress if one is due."""
-    if not progress.due(s.progress, s.run, s.clock.nfev):
+    too_soon = isinstance(s.search, Near) and s.search.t < TERMS
+    if too_soon or not progress.due(s.progress, s.run, s.clock.nfev):
         return s
     compared = progress.comparison(s.progress, s.run, s.average)
     if isinstance(s.search, Near):
