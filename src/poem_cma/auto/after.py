@@ -234,7 +234,7 @@ def _look(s: AutoState) -> AutoState:
 
 
 def _likely_worse(F: Array) -> bool:
-    """Whether the last candidate is likely worse than the first, by the mean or, where tails are heavy, by the signs."""
+    """Whether the last candidate is likely worse than the first: by the mean, or by the signs if tails are heavy."""
     D = F[-1] - F[0]
     D = D[np.isfinite(D)]
     signs = float(np.sign(D).sum()) / sqrt(max(len(D), 1))
