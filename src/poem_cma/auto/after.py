@@ -51,6 +51,8 @@ SAME = 1e-9
 AROUND = 0.01
 #: The scan before near steps uses means over budget / 4000 samples, between 4 and 16: a length costs 1% of the budget.
 PER_SAMPLE, FEWEST, MOST = 4000, 4, 16
+#: It goes inwards to this fraction of the first length: on a kink no length is good. A look can shorten the scale later.
+INWARD = 0.05
 #: A look at near steps costs this part of the evaluations so far at most.
 LOOK = 0.05
 #: A quasi-Newton search needs this many gradients, and at most this many variables (memory).
@@ -60,9 +62,10 @@ GRADIENTS, MOST_SLOPES = 4, 3000
 def after_scan(s: AutoState, values: list[Array], draws: Draws, address: int) -> AutoState:
     """After the values at a length: the next length, the gate, or a search."""
     s = s._replace(scan=scan.update(s.scan, s.run, draws, address, values))
-    if not s.scan.over:
+    least = INWARD * s.scan.lengths[0] if s.phase == MEANS else 0.0
+    if not s.scan.over and s.scan.h >= least:
         return s
-    x, h = s.scan.centre, s.scan.h
+    x, h = s.scan.centre, max(s.scan.h, least)
     if s.phase == MEANS:
         return begin_near(s, x, h)
     if regime(s) == "far" or (regime(s) is None and not gate.possible(s.run)):
