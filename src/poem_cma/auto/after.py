@@ -51,7 +51,7 @@ SAME = 1e-9
 AROUND = 0.01
 #: The scan before near steps uses means over budget / 4000 samples, between 4 and 16: a length costs 1% of the budget.
 PER_SAMPLE, FEWEST, MOST = 4000, 4, 16
-#: It goes inwards to this fraction of the first length: on a kink no length is good. A look can shorten the scale later.
+#: It goes inwards to this fraction of the first length: on a kink no length is good. A look can shorten the scale.
 INWARD = 0.05
 #: A look at near steps costs this part of the evaluations so far at most.
 LOOK = 0.05
