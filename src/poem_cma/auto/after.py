@@ -31,6 +31,7 @@ from poem_cma.auto.searches import (
     far_of,
     moved,
     near_of,
+    near_searched,
     regime,
     scan_again,
     searched,
@@ -43,24 +44,28 @@ __all__ = ["AFTER", "after_check", "after_trial"]
 #: A search has ended when its spread is this fraction of the first one.
 COLLAPSED = 1e-9
 #: The scale is divided by this when near steps have made the result clearly worse.
-SHORTER = 10.0
+SHORTER = 4.0
 #: At a kink another search is worthwhile if one by pairs has not won this fraction of the value.
 SAME = 1e-9
 #: Distance of that search, in units of the first distance.
 AROUND = 0.01
+#: The scan before near steps uses means over budget / 4000 samples, between 4 and 16: a length costs 1% of the budget.
+PER_SAMPLE, FEWEST, MOST = 4000, 4, 16
+#: It goes inwards to this fraction of the first length: on a kink no length is good. A look can shorten the scale.
+INWARD = 0.05
+#: A look at near steps costs this part of the evaluations so far at most.
+LOOK = 0.05
 #: A quasi-Newton search needs this many gradients, and at most this many variables (memory).
 GRADIENTS, MOST_SLOPES = 4, 3000
-#: The scan before near steps uses means over budget / 500 samples, between 4 and 16. A length costs 5% of the budget
-#: at most.
-PER_SAMPLE, FEWEST, MOST = 500, 4, 16
 
 
 def after_scan(s: AutoState, values: list[Array], draws: Draws, address: int) -> AutoState:
     """After the values at a length: the next length, the gate, or a search."""
     s = s._replace(scan=scan.update(s.scan, s.run, draws, address, values))
-    if not s.scan.over:
+    least = INWARD * s.scan.lengths[0] if s.phase == MEANS else 0.0
+    if not s.scan.over and s.scan.h >= least:
         return s
-    x, h = s.scan.centre, s.scan.h
+    x, h = s.scan.centre, max(s.scan.h, least)
     if s.phase == MEANS:
         return begin_near(s, x, h)
     if regime(s) == "far" or (regime(s) is None and not gate.possible(s.run)):
@@ -166,22 +171,31 @@ def after_check(s: AutoState, values: list[Array], *_: Any) -> AutoState:
     s = s._replace(judge=judge.update(s.judge, values))
     if judge.requests(s.judge):
         return s
-    is_near, chosen = isinstance(s.search, Near), s.judge.chosen
-    best = s.judge.points[chosen]
-    worse = not s.judge.left[-1]
-    s = s._replace(progress=progress.looked(s.judge, s.clock.nfev), phase=NEAR if is_near else FAR)
-    if is_near and not chosen and near_of(s).memory.mode == AGAIN:  # go on with fresh samples from where that began
-        near = moved_to(near_of(s), best)
-        return s._replace(search=near._replace(memory=near.memory._replace(mode=OFF)))
-    if is_near and worse and near_of(s).t >= TERMS:
-        return searched(s._replace(search=near_again(near_of(s), best, near_of(s).R / SHORTER)), best)
-    if not is_near and worse:
+    best = s.judge.points[s.judge.chosen]
+    s = s._replace(progress=progress.looked(s.judge, s.clock.nfev))
+    if isinstance(s.search, Near):
+        return _near_checked(s._replace(phase=NEAR), best)
+    s = s._replace(phase=FAR)
+    if not s.judge.left[-1]:
         return searched(s._replace(search=far_again(far_of(s), best)), best)
-    if regime(s) is not None or s.run.domain.variables is not None:
+    if regime(s) is not None or s.run.domain.variables is not None or s.judge.chosen:
         return s
-    if chosen:
-        return look_along_axes(s) if is_near and axes.affordable(s.run, s.search) else s
-    return _doubted(s, radius(near_of(s), len(best)) if is_near else far_of(s).spread * sqrt(len(best)))
+    return _doubted(s, far_of(s).spread * sqrt(len(best)))
+
+
+def _near_checked(s: AutoState, best: Array) -> AutoState:
+    """A near search goes on, begins again with a shorter scale or, where progress has stopped, looks elsewhere."""
+    near, chosen = near_of(s), s.judge.chosen
+    if not chosen and near.memory.mode == AGAIN:  # go on with fresh samples from where that began
+        return s._replace(search=moved_to(near, best)._replace(memory=near.memory._replace(mode=OFF)))
+    if not s.judge.left[-1] or _likely_worse(s.judge.values):
+        return near_searched(s._replace(search=near_again(near, best, near.R / SHORTER)), best)
+    early = s.clock.nfev < progress.FIRST_SHARE * s.run.budget < inf
+    if regime(s) is not None or s.run.domain.variables is not None or early or s.progress.improving:
+        return s
+    if chosen or not gate.affordable(s.gate, s.run):
+        return look_along_axes(s) if axes.affordable(s.run, s.search) else s
+    return _doubted(s, radius(near, len(best)))
 
 
 def after_exact(s: AutoState, values: list[Array], *_: Any) -> AutoState:
@@ -222,9 +236,21 @@ def after_judge(s: AutoState, values: list[Array], *_: Any) -> AutoState:
 
 def _look(s: AutoState) -> AutoState:
     """The state, or a look at the progress if one is due."""
-    if not progress.due(s.progress, s.run, s.clock.nfev):
+    too_soon = isinstance(s.search, Near) and s.search.t < TERMS
+    if too_soon or not progress.due(s.progress, s.run, s.clock.nfev):
         return s
-    return s._replace(phase=CHECK, judge=progress.comparison(s.progress, s.run, s.average))
+    compared = progress.comparison(s.progress, s.run, s.average)
+    if isinstance(s.search, Near):
+        compared = compared._replace(most=min(compared.most, max(int(LOOK * s.clock.nfev), 2 * judge.FIRST)))
+    return s._replace(phase=CHECK, judge=compared)
+
+
+def _likely_worse(F: Array) -> bool:
+    """Whether the last candidate is likely worse than the first: by the mean, or by the signs if tails are heavy."""
+    D = F[-1] - F[0]
+    D = D[np.isfinite(D)]
+    signs = float(np.sign(D).sum()) / sqrt(max(len(D), 1))
+    return judge.t_value(F[-1], F[0]) > judge.LIKELY or (D.sum() > 0.0 and signs > judge.SURE)
 
 
 AFTER = {

@@ -19,7 +19,7 @@ from poem_cma.auto.request import Draws, Request, at, unit
 from poem_cma.auto.scan import NEARBY, Scan
 from poem_cma.run.algorithm import Run
 
-__all__ = ["Gate", "again", "begin", "decide", "prepared", "requests", "unsure"]
+__all__ = ["Gate", "affordable", "again", "begin", "decide", "prepared", "requests", "unsure"]
 
 #: Near distance as a fraction of the far one: well above rounding, well below a step.
 NEAR, NEAR_SINGLE = 1e-5, 1e-2
@@ -112,11 +112,15 @@ def requests(gate: Gate, x: Array, run: Run, draws: Draws, address: int) -> list
     return made
 
 
+def affordable(gate: Gate, run: Run) -> bool:
+    """Whether all tests together, with another one, cost a small share of the budget."""
+    return (gate.asked + 1) * directions(run) * PER_TEST <= SHARE * run.budget
+
+
 def again(gate: Gate, run: Run, h: float, noisy: bool, nfev: int) -> bool:
     """Whether the answer may have changed: distances have shrunk tenfold, or noise rules where samples had agreed."""
-    affordable = (gate.asked + 1) * directions(run) * PER_TEST <= SHARE * run.budget
     in_time = 2 * gate.at <= nfev <= 0.5 * run.budget and gate.asked > 0  # the other regime has as much again
-    return affordable and in_time and (noisy or h < gate.h / SHRUNK)
+    return affordable(gate, run) and in_time and (noisy or h < gate.h / SHRUNK)
 
 
 def decide(gate: Gate, values: list[Array], nfev: int) -> Gate:

@@ -72,7 +72,8 @@ def _in_time(s: AutoState, draws: Draws) -> AutoState:
         s = s._replace(search=near, clock=s.clock._replace(samples=s.clock.samples + fresh))
     if sum(r.size for r in plan(s, draws)) <= left:
         return s
-    averaged = [*resume.mixed(s), s.average, s.search.x, *s.averages.points[1:]]
+    last = [] if s.phase == NEAR else [s.search.x]  # of a near search it is the average and noise
+    averaged = [*resume.mixed(s), s.average, *last, *s.averages.points[1:]]
     candidates = [s.run.domain.rounded(x) for x in (*averaged, s.progress.x, *s.former, s.scan.found, s.run.x0)]
     judged = judge.begin(candidates, int(s.run.budget - s.clock.nfev))
     return _in_time(s._replace(phase=JUDGE, judge=judged), draws)

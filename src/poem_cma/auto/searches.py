@@ -14,7 +14,8 @@ from poem_cma.auto.state import EXACT, FAR, NEAR, SCAN, AutoState, Shown
 from poem_cma.run.algorithm import smoothed_value
 
 __all__ = [
-    "FORMER", "begin_exact", "begin_far", "begin_near", "exact_of", "far_of", "moved", "near_of", "regime",
+    "FORMER", "begin_exact", "begin_far", "begin_near", "exact_of", "far_of", "moved", "near_of", "near_searched",
+    "regime",
     "scan_again", "searched",
 ]  # fmt: skip
 
@@ -22,6 +23,8 @@ __all__ = [
 FORMER = 3
 #: Differences below this many standard deviations of their own noise are noise.
 NOISE = 4.0
+#: First look at the progress of near steps, as a share of the budget.
+EARLY = 1 / 32
 
 
 def regime(s: AutoState) -> str | None:
@@ -52,7 +55,14 @@ def begin_near(s: AutoState, x: Array, h: float) -> AutoState:
     """Near steps from x with the scale h."""
     R = min(h, 0.5 * s.run.domain.diameter)
     near = near_from(x.astype(s.run.x0.dtype, copy=False), R, NOISE * s.gate.own, s.gate.slope)
-    return searched(s._replace(phase=NEAR, search=near), x)
+    return near_searched(s._replace(phase=NEAR, search=near), x)
+
+
+def near_searched(s: AutoState, x: Array) -> AutoState:
+    """The beginning of near steps at x: a scale that is much too long shows after a few of them."""
+    s = searched(s, x)
+    early = s.clock.nfev + EARLY * s.run.budget
+    return s._replace(progress=s.progress._replace(next=min(early, s.progress.next)))
 
 
 def begin_far(s: AutoState, x: Array, h: float) -> AutoState:
@@ -84,5 +94,6 @@ def moved(s: AutoState, values: list[Array], step: float, distance: float, slope
     t = s.clock.t
     value, spread = smoothed_value(s.shown.value, s.shown.spread, t, [f for F in values for f in F.tolist()])
     shown = Shown(value, spread, step, distance, slope)
-    kept = averages.add(s.averages, s.search.x)
+    powers = averages.EVEN if isinstance(s.search, Near) else averages.POWERS
+    kept = averages.add(s.averages, s.search.x, powers)
     return s._replace(clock=s.clock._replace(t=t + 1), averages=kept, shown=shown)

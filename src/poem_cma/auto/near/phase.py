@@ -56,13 +56,13 @@ def advance(near: Near, run: Run, draws: Draws, address: int, values: list[Array
         return near, False
     g, last = slopes(near, run, draws)
     g = usable(g)
-    near = near._replace(active=near.active + (g != 0.0))
     fresh = near.walk.place < 0
     if outside(g, last, near.walk):
         near = near._replace(memory=given_up(memory))
     elif near.walk.axes == len(g) or near.walk.spanned:
         memory = replay.kept(memory, g, near.walk)
         if not near.walk.spanned:
+            near = near._replace(active=near.active + (g != 0.0))
             near = near._replace(cost=near.cost + np.array([(~np.isnan(known)).sum(), 1.0]))
             memory = seen(memory, g, near.walk, run)
         near = near._replace(memory=memory._replace(turn=memory.turn + (not fresh)))
