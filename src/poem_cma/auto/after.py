@@ -77,7 +77,7 @@ def after_gate(s: AutoState, values: list[Array], *_: Any) -> AutoState:
     """After a test of the gate: a search begins, goes on, or changes its regime."""
     s = s._replace(gate=gate.decide(s.gate, values, s.clock.nfev))
     if gate.unsure(s.gate, s.run):
-        return s._replace(gate=s.gate._replace(few=False))
+        return s._replace(gate=s.gate._replace(few=False, asked=s.gate.asked - 1))
     if s.gate.noiseless and regime(s) is None and _slopes_affordable(s):
         if s.averages.t > 0:  # a search by pairs that has not come to its end says nothing of a kink
             return begin_exact(s._replace(lowest=inf), s.search.x, s.gate.h)

@@ -41,8 +41,8 @@ CLEAR, FURTHEST = 10.0, 0.1
 COMMON = 2 / 3
 #: Values within this many rounding errors are equal.
 ROUNDINGS = 16.0
-#: A test begins with few directions. If these do not speak against near differences, it is made again with
-#: budget / 100 of them, at most 24.
+#: A test begins with few directions. If they speak for near differences, it goes on with budget / 100 new ones, at
+#: most 24, which decide.
 FEW, PER_DIRECTION, MOST = 4, 100, 24
 #: Evaluations for each direction, and share of the budget for a test. Shorter runs are far.
 PER_TEST, SHARE = 10, 0.1
@@ -77,8 +77,8 @@ def directions(run: Run) -> int:
 
 
 def unsure(gate: Gate, run: Run) -> bool:
-    """Whether few of the directions were tried, and they do not speak against near differences."""
-    return gate.few and (gate.near or gate.noiseless) and directions(run) >= 2 * FEW
+    """Whether few of the directions were tried, and they speak for near differences."""
+    return gate.few and gate.near and directions(run) >= 2 * FEW
 
 
 def possible(run: Run) -> bool:
@@ -113,8 +113,8 @@ def requests(gate: Gate, x: Array, run: Run, draws: Draws, address: int) -> list
 
 
 def affordable(gate: Gate, run: Run) -> bool:
-    """Whether all tests together, with another one, cost a small share of the budget."""
-    return (gate.asked + 1) * directions(run) * PER_TEST <= SHARE * run.budget
+    """Whether all tests together, with another one, cost a small share of the budget; most end with few directions."""
+    return (gate.asked + 1) * FEW * PER_TEST <= SHARE * run.budget
 
 
 def again(gate: Gate, run: Run, h: float, noisy: bool, nfev: int) -> bool:
