@@ -90,7 +90,9 @@ def test_little_noise_of_its_own_lengthens_near_differences(vanishes: bool) -> N
     """They are trusted where they are long enough to be clear of it; otherwise the run is far."""
     for seed in range(20):
         opt = pc.Optimizer(np.zeros(D), budget=2000, seed=seed)
-        gate = state_of(drive(opt, own_noise(0.3, vanishes, seed), lambda s: s.gate.asked > 0 and s.phase != "gate")).gate
+        gate = state_of(
+            drive(opt, own_noise(0.3, vanishes, seed), lambda s: s.gate.asked > 0 and s.phase != "gate")
+        ).gate
         assert not gate.near or (gate.e > 10.0 * NEAR and gate.own > 0.0)
         assert not gate.noiseless
 

@@ -80,7 +80,7 @@ def advance(far: Far, run: Run, draws: Draws, address: int, values: list[Array])
     if not (np.isfinite(C).all() and np.isfinite(x).all()):  # F falls for ever, and here floating point ends
         return far
     shape = decomposed(widened(C, sigma, run.domain.steps(x), len(F)))
-    sigma = _bounded(_within_bowl(far, sigma, shape), shape, run)
+    sigma = _bounded(_within_bowl(far, sigma, shape, run.x0), shape, run)
     after = far._replace(x=x, sigma=sigma, path=path, long_path=long_path, t=far.t + 1, shape=shape, flat=0)
     after = _bent(far, after, Y, values[0]) if far.shape.full else after
     return after if np.isfinite(after.shape.axes).all() and np.isfinite(after.shape.C).all() else far
@@ -179,13 +179,16 @@ def _bounded(sigma: float, shape: Shape, run: Run) -> float:
     return float(min(sigma, most, HUGE / axes.max()))
 
 
-def _within_bowl(far: Far, sigma: float, shape: Shape) -> float:
-    """The step size, or, where noise rules, the largest one at which pairs can see the slope of a bowl."""
+def _within_bowl(far: Far, sigma: float, shape: Shape, x0: Array) -> float:
+    """The step size, or, where noise rules, the largest one at which pairs can see the slope of a bowl.
+
+    Its width is that at which the scan has seen it, or the distance from x0, if it is more.
+    """
     if not of_noise.rules(far.noise):
         return sigma
-    d = len(far.x)
-    most = far.first * max(1.0, sqrt(d) / BOWL) * sqrt(far.noise.rate)
-    return min(sigma, max(far.sigma, most / float(np.sqrt(np.mean(shape.axes**2)))))
+    d, way = len(far.x), far.x - x0
+    width = max(far.first, far.first * sqrt(d) / BOWL, sqrt(float(way @ way) / d))
+    return min(sigma, max(far.sigma, width * sqrt(far.noise.rate) / float(np.sqrt(np.mean(shape.axes**2)))))
 
 
 def _pairs(number: int, size: int) -> IntArray:
