@@ -15,10 +15,15 @@ from poem_cma.auto.gate import NEAR
 D = 8
 
 
+def answered(s: Any) -> bool:
+    """Whether the gate has been asked, and a test that began with few directions has gone on."""
+    return s.gate.asked > 0 and s.phase != "gate"
+
+
 def near(f: Any, seed: int, d: int = D, **options: Any) -> bool:
     """The first answer of the gate."""
     opt = pc.Optimizer(np.zeros(d), seed=seed, **({"budget": 3000} | options))
-    s = state_of(drive(opt, f, lambda s: s.gate.asked > 0 and s.phase != "gate"))
+    s = state_of(drive(opt, f, answered))
     assert s.gate.asked == 1
     return bool(s.gate.near)
 
@@ -90,9 +95,7 @@ def test_little_noise_of_its_own_lengthens_near_differences(vanishes: bool) -> N
     """They are trusted where they are long enough to be clear of it; otherwise the run is far."""
     for seed in range(20):
         opt = pc.Optimizer(np.zeros(D), budget=2000, seed=seed)
-        gate = state_of(
-            drive(opt, own_noise(0.3, vanishes, seed), lambda s: s.gate.asked > 0 and s.phase != "gate")
-        ).gate
+        gate = state_of(drive(opt, own_noise(0.3, vanishes, seed), answered)).gate
         assert not gate.near or (gate.e > 10.0 * NEAR and gate.own > 0.0)
         assert not gate.noiseless
 
@@ -135,6 +138,6 @@ def test_the_noise_of_an_evaluation_is_measured() -> None:
     ratios = []
     for seed in range(10):
         opt = pc.Optimizer(np.zeros(D), seed=seed, budget=3000)
-        s = state_of(drive(opt, own_noise(0.3, False, seed), lambda s: s.gate.asked > 0 and s.phase != "gate"))
+        s = state_of(drive(opt, own_noise(0.3, False, seed), answered))
         ratios.append(s.gate.own * s.clock.unit / 0.3)
     assert abs(np.mean(ratios) - 1.0) < 4.0 * 0.15 / np.sqrt(10.0) + 0.02

@@ -112,6 +112,15 @@ def test_states_of_the_papers_methods_without_records_are_read() -> None:
         np.testing.assert_allclose(former.result().history[column], values, rtol=1e-6)
 
 
+def test_a_far_search_whose_noise_was_measured_otherwise_is_read() -> None:
+    """Its former sums are dropped, and the search goes on to the end of its budget."""
+    former = pc.Optimizer.load(FIXTURES / "noise-1.run")
+    noise = state_of(former).search.noise
+    assert (noise.seen, noise.rate) == (0.0, 1.0)
+    assert tell(CASES["auto far"], former, np.inf) <= BUDGET
+    assert former.done
+
+
 def test_a_store_of_such_a_run_is_gone_on_with(tmp_path: Path) -> None:
     case, calls, store = CASES["poem-cma"], 0, Path(shutil.copy(FIXTURES / "state-1.db", tmp_path))
 

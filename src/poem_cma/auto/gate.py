@@ -41,8 +41,8 @@ CLEAR, FURTHEST = 10.0, 0.1
 COMMON = 2 / 3
 #: Values within this many rounding errors are equal.
 ROUNDINGS = 16.0
-#: A test begins with few directions. If they speak for near differences, it goes on with budget / 100 new ones, at
-#: most 24, which decide.
+#: A test begins with few directions. If near differences tell the truth there, it goes on with budget / 100 new ones,
+#: at most 24, which decide.
 FEW, PER_DIRECTION, MOST = 4, 100, 24
 #: Evaluations for each direction, and share of the budget for a test. Shorter runs are far.
 PER_TEST, SHARE = 10, 0.1
@@ -64,6 +64,7 @@ class Gate(NamedTuple):
     noisy: bool = False  # noise was seen after a test that saw none
     quiet: bool = True  # whether the noise of evaluations is small, as seen by the test
     few: bool = False  # whether the test begins, with few directions
+    true: bool = False  # whether near differences told the truth, also where samples agree
 
 
 def begin() -> Gate:
@@ -77,8 +78,8 @@ def directions(run: Run) -> int:
 
 
 def unsure(gate: Gate, run: Run) -> bool:
-    """Whether few of the directions were tried, and they speak for near differences."""
-    return gate.few and gate.near and directions(run) >= 2 * FEW
+    """Whether few of the directions were tried, near differences told the truth there, and there is noise."""
+    return gate.few and gate.true and not gate.noiseless and directions(run) >= 2 * FEW
 
 
 def possible(run: Run) -> bool:
@@ -113,8 +114,11 @@ def requests(gate: Gate, x: Array, run: Run, draws: Draws, address: int) -> list
 
 
 def affordable(gate: Gate, run: Run) -> bool:
-    """Whether all tests together, with another one, cost a small share of the budget; most end with few directions."""
-    return (gate.asked + 1) * FEW * PER_TEST <= SHARE * run.budget
+    """Whether all tests together, with another one, cost a small share of the budget.
+
+    A test that speaks against near differences ends with few directions.
+    """
+    return (gate.asked + 1) * (directions(run) if gate.near else FEW) * PER_TEST <= SHARE * run.budget
 
 
 def again(gate: Gate, run: Run, h: float, noisy: bool, nfev: int) -> bool:
@@ -138,8 +142,9 @@ def decide(gate: Gate, values: list[Array], nfev: int) -> Gate:
     noiseless = near and same and not gate.noisy
     slope = float(np.sqrt(_mean(slopes**2))) * unit / gate.h
     own, slope = (value if np.isfinite(value) else 0.0 for value in (own * unit, slope))
-    trusted = bool(near and differ and quiet)
-    return Gate(trusted, gate.h, gate.e, gate.asked + 1, nfev, own, slope, noiseless, gate.noisy, quiet, gate.few)
+    true = bool(near and quiet)
+    told = Gate(true and differ, gate.h, gate.e, gate.asked + 1, nfev, own, slope, noiseless, gate.noisy)
+    return told._replace(quiet=quiet, few=gate.few, true=true)
 
 
 def _equal(F: Array, again: Array) -> bool:
