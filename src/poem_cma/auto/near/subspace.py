@@ -69,7 +69,14 @@ def rank(memory: Memory) -> float:
 
 
 def _basis(U: Array) -> Array:
-    """An orthonormal basis of the span of unit vectors, but for what is a small part of each."""
-    _, sizes, V = np.linalg.svd(U, full_matrices=False)
-    Q: Array = V[sizes > OUTSIDE / SURE]
+    """An orthonormal basis of the span of unit vectors, but for what is a small part of each.
+
+    The eigenvalues are squares of singular values; for some matrices LAPACK's singular values do not converge.
+    """
+    least = (OUTSIDE / SURE) ** 2
+    if len(U) > U.shape[1]:
+        squares, V = np.linalg.eigh(U.T @ U)
+        return V[:, squares > least].T
+    squares, B = np.linalg.eigh(U @ U.T)
+    Q: Array = (B[:, squares > least] / np.sqrt(squares[squares > least])).T @ U
     return Q
