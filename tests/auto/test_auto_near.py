@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 from auto_helpers import Draws, begun, classification, drive, numbered, regression
 from inside import state_of
+from scipy.linalg import svd
 
 import poem_cma as pc
 from poem_cma.auto.near import phase, replay, walk
 from poem_cma.auto.near.state import AGAIN, NO_WALK, Near, Walk, begin
 from poem_cma.auto.near.step import CLIP, FACTOR, TERMS, step
+from poem_cma.auto.near.subspace import OUTSIDE, SURE, _basis
 
 
 def walked(f: Any, near: Near, run: Any, draws: Draws) -> tuple[np.ndarray, list[np.ndarray]]:
@@ -261,3 +263,16 @@ def test_a_step_is_complete_when_its_walk_is() -> None:
     assert near.t == 1
     assert 2 <= stages <= 4
     np.testing.assert_allclose(near.s, np.arange(4.0), atol=1e-9)
+
+
+@pytest.mark.parametrize(("number", "d", "rank"), [(5, 40, 3), (40, 5, 2), (60, 60, 60)])
+def test_the_basis_of_a_span_is_orthonormal_and_complete(number: int, d: int, rank: int) -> None:
+    """Of more or fewer unit vectors than variables; the reference is a singular value decomposition of SciPy's."""
+    rng = np.random.default_rng(0)
+    U = rng.normal(size=(number, rank)) @ rng.normal(size=(rank, d))
+    U /= np.sqrt((U * U).sum(axis=1, keepdims=True))
+    Q = _basis(U)
+    np.testing.assert_allclose(Q @ Q.T, np.eye(len(Q)), atol=1e-9)
+    left, sizes, V = svd(U, full_matrices=False, lapack_driver="gesvd")
+    wanted = V[sizes > OUTSIDE / SURE]
+    np.testing.assert_allclose(Q.T @ Q, wanted.T @ wanted, atol=1e-6)
