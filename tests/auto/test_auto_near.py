@@ -273,6 +273,6 @@ def test_the_basis_of_a_span_is_orthonormal_and_complete(number: int, d: int, ra
     U /= np.sqrt((U * U).sum(axis=1, keepdims=True))
     Q = _basis(U)
     np.testing.assert_allclose(Q @ Q.T, np.eye(len(Q)), atol=1e-9)
-    left, sizes, V = svd(U, full_matrices=False, lapack_driver="gesvd")
+    _, sizes, V = svd(U, full_matrices=False, lapack_driver="gesvd")
     wanted = V[sizes > OUTSIDE / SURE]
     np.testing.assert_allclose(Q.T @ Q, wanted.T @ wanted, atol=1e-6)
