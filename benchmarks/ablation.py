@@ -25,7 +25,7 @@ from unittest.mock import patch
 import numpy as np
 
 from poem_cma import problems
-from poem_cma.auto import after, averages, gate, judge, progress, scan
+from poem_cma.auto import averages, axes, gate, judge, progress, scan
 from poem_cma.auto.far import generation, noise
 from poem_cma.auto.near import phase, replay, walk
 from poem_cma.auto.request import first_unit
@@ -69,7 +69,6 @@ PARTS: dict[str, list[Replacement]] = {
     "scan": [(scan, "update", _first_length)],
     "gate, always near": [(gate, "decide", _always(True))],
     "gate, always far": [(gate, "decide", _always(False))],
-    "scan on means": [(after, "FEWEST", 10**9)],
     "curvature": [(generation, "bend", lambda shape, sums, *_: (shape, sums))],
     "noise rule": [(noise, "RULES", 2.0)],
     "moved points at bounds": [(generation, "advance", _as_drawn(generation.advance))],
@@ -77,6 +76,8 @@ PARTS: dict[str, list[Replacement]] = {
     "judge": [(judge, "SHARE", 0.0), (judge, "begin", lambda points, most: BEGIN(points[:1], most))],
     "progress": [(progress, "due", lambda *_: False)],
     "replay": [(replay, "SHARE", 0.0)],
+    "subspace": [(phase, "seen", lambda memory, *_: memory)],
+    "axes": [(axes, "affordable", lambda *_: False)],
     "bisection": [(walk, "places", _all_places), (phase, "places", _all_places)],
 }
 

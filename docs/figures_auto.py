@@ -300,7 +300,7 @@ def phases() -> Figure:
         xis: dict[int, Any] = {}
         told: dict[str, list[tuple[int, Any]]] = {what: [] for what in colours}
         while (probe := opt.ask()) is not None:
-            phase = {"means": "scan"}.get(opt._state.phase, opt._state.phase)
+            phase = opt._state.phase
             values = []
             for x, n in zip(probe.points, probe.numbers, strict=True):
                 xi = xis.setdefault(n, task.sample(np.random.default_rng([3, n])))

@@ -112,8 +112,8 @@ def test_states_of_the_papers_methods_without_records_are_read() -> None:
         np.testing.assert_allclose(former.result().history[column], values, rtol=1e-6)
 
 
-def test_a_far_search_whose_noise_was_measured_otherwise_is_read() -> None:
-    """Its former sums are dropped, and the search goes on to the end of its budget."""
+def test_a_far_search_of_former_records_is_read() -> None:
+    """The sums of its noise measurement are dropped, and the search goes on to the end of its budget."""
     former = pc.Optimizer.load(FIXTURES / "noise-1.run")
     noise = state_of(former).search.noise
     assert (noise.seen, noise.rate) == (0.0, 1.0)

@@ -36,7 +36,7 @@ from poem_cma.auto.searches import (
     scan_again,
     searched,
 )
-from poem_cma.auto.state import AXES, CHECK, EXACT, FAR, GATE, JUDGE, MEANS, NEAR, SCAN, TRIAL, AutoState
+from poem_cma.auto.state import AXES, CHECK, EXACT, FAR, GATE, JUDGE, NEAR, SCAN, TRIAL, AutoState
 from poem_cma.run.algorithm import smoothed_value
 
 __all__ = ["AFTER", "after_check", "after_trial"]
@@ -49,10 +49,6 @@ SHORTER = 4.0
 SAME = 1e-9
 #: Distance of that search, in units of the first distance.
 AROUND = 0.01
-#: The scan before near steps uses means over budget / 4000 samples, between 4 and 16: a length costs 1% of the budget.
-PER_SAMPLE, FEWEST, MOST = 4000, 4, 16
-#: It goes inwards to this fraction of the first length: on a kink no length is good. A look can shorten the scale.
-INWARD = 0.05
 #: A look at near steps costs this part of the evaluations so far at most.
 LOOK = 0.05
 #: A quasi-Newton search needs this many gradients, and at most this many variables (memory).
@@ -62,12 +58,9 @@ GRADIENTS, MOST_SLOPES = 4, 3000
 def after_scan(s: AutoState, values: list[Array], draws: Draws, address: int) -> AutoState:
     """After the values at a length: the next length, the gate, or a search."""
     s = s._replace(scan=scan.update(s.scan, s.run, draws, address, values))
-    least = INWARD * s.scan.lengths[0] if s.phase == MEANS else 0.0
-    if not s.scan.over and s.scan.h >= least:
+    if not s.scan.over:
         return s
-    x, h = s.scan.centre, max(s.scan.h, least)
-    if s.phase == MEANS:
-        return begin_near(s, x, h)
+    x, h = s.scan.centre, s.scan.h
     if regime(s) == "far" or (regime(s) is None and not gate.possible(s.run)):
         return begin_far(s, x, h)
     return s._replace(phase=GATE, search=s.search._replace(x=x), gate=gate.prepared(s.gate, x, h, s.scan))
@@ -89,11 +82,7 @@ def after_gate(s: AutoState, values: list[Array], *_: Any) -> AutoState:
         x = s.average
         s = s._replace(former=(*s.former, x)[-FORMER:])
         return begin_near(s, x, s.gate.h) if near else begin_far(s, x, s.gate.h)
-    samples = int(min(s.run.budget / PER_SAMPLE, MOST))
-    if not near or samples < FEWEST:
-        return (begin_near if near else begin_far)(s, s.scan.centre, s.scan.h)
-    again = scan.begin(s.run, s.scan.centre, s.scan.h, samples)
-    return s._replace(phase=MEANS, scan=again._replace(found=s.scan.found, gain=s.scan.gain))
+    return (begin_near if near else begin_far)(s, s.scan.centre, s.scan.h)
 
 
 def _slopes_affordable(s: AutoState) -> bool:
@@ -254,6 +243,6 @@ def _likely_worse(F: Array) -> bool:
 
 
 AFTER = {
-    SCAN: after_scan, MEANS: after_scan, GATE: after_gate, NEAR: after_near, FAR: after_far, EXACT: after_exact,
+    SCAN: after_scan, GATE: after_gate, NEAR: after_near, FAR: after_far, EXACT: after_exact,
     CHECK: after_check, AXES: after_axes, TRIAL: after_trial, JUDGE: after_judge,
 }  # fmt: skip

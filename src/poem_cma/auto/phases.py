@@ -20,7 +20,7 @@ from poem_cma.auto.noiseless import phase as exact_phase
 from poem_cma.auto.noiseless.state import Exact
 from poem_cma.auto.request import Draws, Request
 from poem_cma.auto.searches import FORMER, exact_of, far_of, near_of
-from poem_cma.auto.state import AXES, CHECK, DONE, EXACT, FAR, GATE, JUDGE, MEANS, NEAR, SCAN, TRIAL, AutoState
+from poem_cma.auto.state import AXES, CHECK, DONE, EXACT, FAR, GATE, JUDGE, NEAR, SCAN, TRIAL, AutoState
 
 __all__ = ["advance", "go_on", "plan"]
 
@@ -31,7 +31,7 @@ HALF = 0.5
 def plan(s: AutoState, draws: Draws) -> list[Request]:
     """What is asked now; nothing at the end."""
     run, address = s.run, s.clock.asked
-    if s.phase in (SCAN, MEANS):
+    if s.phase == SCAN:
         return scan.requests(s.scan, run, draws, address)
     if s.phase == GATE:
         return gate.requests(s.gate, s.x, run, draws, address)

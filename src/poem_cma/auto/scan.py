@@ -49,7 +49,6 @@ class Scan(NamedTuple):
     centre: Array  # around which it looks
     h: Size  # to be tried next; when the scan is over, the first scale
     over: bool
-    samples: int  # common samples of each point
     lengths: Series  # (n,) that were tried
     shares: Partial  # (n,) of points that were lower, among those that changed
     falls: Partial  # (n,) a typical fall, relative to a typical rise
@@ -60,11 +59,11 @@ class Scan(NamedTuple):
     gain: float  # how much lower it was
 
 
-def begin(run: Run, centre: Array, start: float | None = None, samples: int = 1) -> Scan:
-    """A scan from the outside, or from a given length, on means over so many common samples."""
-    h = start or min(OUTSIDE * first_unit(centre), longest(run))
+def begin(run: Run, centre: Array) -> Scan:
+    """A scan from the outside."""
+    h = min(OUTSIDE * first_unit(centre), longest(run))
     nothing = np.zeros(0)
-    return Scan(centre, h, False, samples, nothing, nothing, nothing, nothing, 0.0, 1.0, centre, 0.0)
+    return Scan(centre, h, False, nothing, nothing, nothing, nothing, 0.0, 1.0, centre, 0.0)
 
 
 def directions(run: Run) -> int:
@@ -85,17 +84,15 @@ def triples(scan: Scan, run: Run, draws: Draws, address: int) -> Array:
 
 
 def requests(scan: Scan, run: Run, draws: Draws, address: int) -> list[Request]:
-    """The points of all directions. A direction has a xi of its own, or all share the same few."""
+    """The points of all directions. Each direction has a xi of its own."""
     X = triples(scan, run, draws, address)
-    if scan.samples == 1:
-        again = 0 if len(scan.lengths) else 1  # at the first length the bases are evaluated twice
-        return [at(np.concatenate([points, points[:again]]), i) for i, points in enumerate(X)]
-    return [at(X.reshape(-1, X.shape[2]), j) for j in range(scan.samples)]
+    again = 0 if len(scan.lengths) else 1  # at the first length the bases are evaluated twice
+    return [at(np.concatenate([points, points[:again]]), i) for i, points in enumerate(X)]
 
 
 def update(scan: Scan, run: Run, draws: Draws, address: int, values: list[Array]) -> Scan:
     """The scan after the values at a length."""
-    F = np.array(values) if scan.samples == 1 else np.mean(values, axis=0).reshape(-1, 3)
+    F = np.array(values)
     D = (F[:, 1:3] - F[:, :1]).ravel()
     D = np.where(np.isfinite(D), D, np.nan)
     fell, rose = -D[D < 0], D[D > 0]

@@ -21,12 +21,12 @@ from poem_cma.auto.sensitivity import Slopes
 from poem_cma.run.algorithm import Run
 
 __all__ = [
-    "AXES", "CHECK", "DONE", "EXACT", "FAR", "GATE", "JUDGE", "KINDS", "MEANS", "NEAR", "SCAN", "TRIAL", "AutoState",
+    "AXES", "CHECK", "DONE", "EXACT", "FAR", "GATE", "JUDGE", "KINDS", "NEAR", "SCAN", "TRIAL", "AutoState",
     "Clock", "Shown",
 ]  # fmt: skip
 
-#: The phases; MEANS is a scan on means before near steps, TRIAL a comparison of what a look along the axes has found.
-SCAN, MEANS, GATE, NEAR, FAR, EXACT = "scan", "means", "gate", "near", "far", "exact"
+#: The phases; TRIAL is a comparison of what a look along the axes has found.
+SCAN, GATE, NEAR, FAR, EXACT = "scan", "gate", "near", "far", "exact"
 CHECK, AXES, TRIAL, JUDGE, DONE = "check", "axes", "trial", "judge", "done"
 
 

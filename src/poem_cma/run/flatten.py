@@ -40,11 +40,17 @@ def _by_size(fields: dict[str, Any]) -> dict[str, Any]:
     return {"clean": fields["clean"], "wait": fields["wait"]}
 
 
+def _on_one_sample(fields: dict[str, Any]) -> dict[str, Any]:
+    """A scan, version 2: on one sample for each direction, and not on means over several."""
+    return {name: value for name, value in fields.items() if name != "samples"}
+
+
 #: By the kind of a record, the changes that it has seen: from fields of version 1 to fields of version 2, and so on.
 #: Fields are as the file has them: a record within is a tree with its own kind and version.
 UPGRADES: dict[str, tuple[Callable[[dict[str, Any]], dict[str, Any]], ...]] = {
     "State": (_in_records,),
     "Noise": (_by_size,),
+    "Scan": (_on_one_sample,),
 }
 
 
