@@ -75,10 +75,11 @@ class Odd:
             "l1 ball": pc.L1Ball(0.5 * self.size * self.A.shape[1]),
         }[self.shape]
 
-    def solve(self, method: Any = "auto", budget: int = 2000, **options: Any) -> pc.Result:
+    def solve(self, method: Any = "auto", budget: int = 2000, run: int = 0, **options: Any) -> pc.Result:
+        """One of several runs."""
         return pc.minimize(
-            self.fun, self.x0, sample=self.sample, domain=self.domain, method=method, budget=budget, seed=self.number,
-            evaluate=0, **options,
+            self.fun, self.x0, sample=self.sample, domain=self.domain, method=method, budget=budget,
+            seed=self.number + run, evaluate=0, **options,
         )  # fmt: skip
 
     def __str__(self) -> str:

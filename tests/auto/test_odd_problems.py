@@ -27,10 +27,11 @@ HARD = (250,)
     "number", [pytest.param(n, marks=pytest.mark.xfail(strict=False)) if n in HARD else n for n in CASES]
 )
 def test_auto_gets_somewhere(number: int) -> None:
+    """The median of three runs."""
     problem = odd_problem(number)
-    result = problem.solve(budget=2000)
-    assert result.nfev > 1900
-    assert problem.mean(result.x) < CASES[number][1] * problem.mean(problem.x0)
+    results = [problem.solve(budget=2000, run=run) for run in range(3)]
+    assert all(result.nfev > 1900 for result in results)
+    assert np.median([problem.mean(result.x) for result in results]) < CASES[number][1] * problem.mean(problem.x0)
 
 
 def test_problems_are_as_they_were() -> None:
