@@ -15,7 +15,7 @@ the mean would leave the bound also where F is lowest there.
 
 from __future__ import annotations
 
-from math import pi, sqrt
+from math import sqrt
 
 import numpy as np
 
@@ -40,7 +40,7 @@ FLAT = 1.1
 #: while noise averages out (Kiefer and Wolfowitz 1952).
 BOWL = 2.56
 #: The standard deviation of a normal variable, in units of its mean absolute value.
-NORMAL = sqrt(0.5 * pi)
+NORMAL = (3.141592653589793 / 2.0) ** 0.5
 #: Huber's threshold, in standard deviations: 95% as efficient as no threshold if noise is normal.
 HUBER = 1.345
 
