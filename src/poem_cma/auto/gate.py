@@ -63,7 +63,7 @@ class Gate(NamedTuple):
     noiseless: bool = False  # near differences tell the truth, and no evaluation has shown any noise
     noisy: bool = False  # noise was seen after a test that saw none
     quiet: bool = True  # whether the noise of evaluations is small, as seen by the test
-    few: bool = False  # whether the test begins, with few directions
+    few: bool = False  # whether the test has few directions, as each does at first
     true: bool = False  # whether near differences told the truth, also where samples agree
 
 

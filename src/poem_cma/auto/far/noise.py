@@ -4,11 +4,14 @@ If D and D' are the differences of a pair on two xi's, the mean of D D' is what 
 and the rest of the mean of D^2 is noise: of the sample, or of every evaluation. Where noise rules, all pairs are
 evaluated again: the mean of two values has half the variance, so nothing is lost, and every generation measures it.
 
-    snr = E[D D'] / (E[D^2] - E[D D']),    eta <- min(1, eta exp(gamma eta clip(snr / eta - 1, -1, 1)))
+    snr = E[D D'] / (E[D^2] - E[D D']),    eta <- min(1, eta exp(gamma eta^2 clip(snr / eta - 1, -1, 1)))
 
 The mean moves by eta times the usual step. So the steps of many generations average, and eta grows again where noise
-falls. When eta changes, the step size is divided by it: points move apart, and the mean moves as far as before. This is
-the learning rate adaptation of Nomura, Akimoto and Ono (2023), with a signal-to-noise ratio that is measured.
+falls. When eta changes, the step size changes by the reciprocal: points move apart, and the mean moves as far as before.
+This is the learning rate adaptation of Nomura, Akimoto and Ono (2023) with two changes. The signal-to-noise ratio is
+measured, and the exponent has eta^2: under pure noise, eta then falls like n^(-1/2), as averages of iterates need it.
+
+Values are measured by their mean deviation from the median in the same generation.
 """
 
 from __future__ import annotations
@@ -28,9 +31,9 @@ MEMORY, NEEDED = 10.0, 3.0
 RECENT = 5.0
 #: Noise rules above this share of the squared differences.
 RULES = 0.5
-#: The learning rate changes by at most this fraction of itself in a measurement (published default).
+#: A learning rate of one changes by at most this fraction in a measurement (published default).
 GAMMA = 0.1
-#: Differences and values beyond this multiple of typical ones are cut as outliers.
+#: Differences, and sizes of generations, beyond this multiple of typical ones are cut as outliers.
 CUT = 3.0
 #: Unless noise rules, repeated evaluations take at most this share of the others.
 COST = 0.2
@@ -47,7 +50,7 @@ class Noise(NamedTuple):
     rate: float = 1.0  # eta
     clean: int = 0  # repetitions in a row without any noise
     wait: int = 0  # generations until the next one
-    size: float = 0.0  # of the deviations of values from their mean in recent generations
+    size: float = 0.0  # mean deviation of values from their median, in recent generations
 
 
 def begin() -> Noise:
@@ -79,7 +82,7 @@ def deviation(F: Array) -> float:
 
 
 def seen(noise: Noise, F: Array) -> Noise:
-    """The record with the values of another generation. One of outliers counts as CUT."""
+    """The record with the values of another generation. A generation of outliers counts as CUT usual ones."""
     size = deviation(F)
     if not size > 0.0:
         return noise
