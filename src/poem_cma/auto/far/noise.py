@@ -7,7 +7,7 @@ evaluated again: the mean of two values has half the variance, so nothing is los
     snr = E[D D'] / (E[D^2] - E[D D']),    eta <- min(1, eta exp(gamma eta^2 clip(snr / eta - 1, -1, 1)))
 
 The mean moves by eta times the usual step. So the steps of many generations average, and eta grows again where noise
-falls. When eta changes, the step size changes by the reciprocal: points move apart, and the mean moves as far as before.
+falls. When eta falls, the step size grows by the same factor: points move apart, and the mean moves as far as before.
 This is the learning rate adaptation of Nomura, Akimoto and Ono (2023) with two changes. The signal-to-noise ratio is
 measured, and the exponent has eta^2: under pure noise, eta then falls like n^(-1/2), as averages of iterates need it.
 
